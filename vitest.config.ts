@@ -3,6 +3,9 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
+/** Where .ci/run wants the numbers written. */
+const report = process.env['TEST_REPORT'];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -11,6 +14,7 @@ export default defineConfig({
     ],
   },
   test: {
+    reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
     // A promise that nobody awaits is a bug in this package: an unhandled rejection fails the run.
     dangerouslyIgnoreUnhandledErrors: false,
     projects: [
