@@ -1,0 +1,343 @@
+import type { LockLostReason } from '../errors/lock-lost.error.js';
+import { LockQueueFullError } from '../errors/lock-queue-full.error.js';
+import { LockTimeoutError } from '../errors/lock-timeout.error.js';
+import type { LockError } from '../errors/lock.error.js';
+import type {
+  Denial,
+  Grant,
+  MaybePromise,
+  ReleaseResult,
+} from '../interfaces/lock-driver.interface.js';
+import type { AcquireSettings } from './acquire-settings.js';
+import { askFor, type Attempt, isGrant } from './attempt.js';
+import { Contender } from './contender.js';
+import type { EngineContext } from './engine-context.js';
+import { mayHandOver } from './handover.js';
+import { Lease, type LeaseKeeper } from './lease.js';
+import { KeyHandle } from './lock-handle.js';
+import { type Answer, isPending } from './maybe-promise.js';
+import { releaseLease } from './releasing.js';
+import { Turn, type TurnKeeper } from './turn.js';
+import { type Claim, Waiter, WaiterQueue, type WaitingPlace } from './waiter-queue.js';
+
+/** A lock held for so many ttls is worth a word to the operator. */
+const HELD_LONG = 10;
+
+/**
+ * One key in this process: who holds it here, who waits for it here, and the lease that the backend gave for it.
+ * However many wait, only the line's contender talks to the backend.
+ */
+export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
+  readonly key: string;
+  readonly #context: EngineContext;
+  /** `free` here says nothing of other processes. */
+  #state: 'free' | 'held' | 'releasing' = 'free';
+  #turn: Turn | null = null;
+  #lease: Lease | null = null;
+  /** Since when waiters of this process have followed one another; 0 while none has the lock. */
+  #runStartedAt = 0;
+  #waiters: WaiterQueue | null = null;
+  #contender: Contender | null = null;
+
+  constructor(context: EngineContext, key: string) {
+    this.#context = context;
+    this.key = key;
+  }
+
+  get waiters(): WaiterQueue {
+    return (this.#waiters ??= new WaiterQueue());
+  }
+
+  /** The turn that is running now, if one is. */
+  get turn(): Turn | null {
+    return this.#turn;
+  }
+
+  get #head(): Waiter | null {
+    return this.#waiters === null ? null : this.#waiters.first;
+  }
+
+  /**
+   * The first caller of a new line: the driver is asked at once, and one that answers at once costs no promise.
+   * Everything but such a grant goes the way of all waiters.
+   */
+  open(claim: Claim): MaybePromise<KeyHandle> {
+    const { clock, owners } = this.#context;
+    const { settings } = claim;
+    const sentAt = clock.now();
+    const owner = owners.next();
+    let answer;
+    try {
+      answer = askFor(this.#context, this.key, owner, settings, 0);
+    } catch (error) {
+      answer = Promise.reject(error);
+    }
+    if (!isPending(answer) && isGrant(answer)) {
+      this.#runStartedAt = sentAt;
+      this.#lease = new Lease(
+        this.key,
+        owner,
+        settings,
+        answer,
+        sentAt,
+        this.#context.clockSkew,
+        this,
+      );
+      this.#context.renewals.watch(this.#lease);
+      return this.#startTurn(settings, sentAt, sentAt);
+    }
+    const waiter = new Waiter(this.#context, this, claim, sentAt);
+    this.#contend().adopt(owner, settings, sentAt, answer);
+    return waiter.promise;
+  }
+
+  /** A further caller: it waits its turn. `wait: 0` never jumps the line, and at most waits for a release under way. */
+  enter(claim: Claim): MaybePromise<KeyHandle> {
+    const now = this.#context.clock.now();
+    const { wait, maxWaiters } = claim.settings;
+    const waiting = this.#waiters?.size ?? 0;
+    if (wait === 0 && (this.#state !== 'releasing' || waiting > 0)) {
+      throw this.#busy(0);
+    }
+    if (waiting >= maxWaiters) {
+      throw new LockQueueFullError(`${waiting} wait for ${this.key} already (maxWaiters)`, {
+        keys: [this.key],
+      });
+    }
+    const waiter = new Waiter(this.#context, this, claim, now);
+    this.#contender?.keepAlive();
+    this.#tellWaiting();
+    return waiter.promise;
+  }
+
+  #tellWaiting(): void {
+    if (this.#context.events.observed) {
+      this.#context.events.emit({ type: 'waiting', key: this.key, waiters: this.waiters.size });
+    }
+  }
+
+  #contend(): Contender {
+    return (this.#contender ??= new Contender(this.#context, this));
+  }
+
+  /** The backend granted the lock to the line's contender: to its first waiter, if that still wants such a lease. */
+  granted(attempt: Attempt, grant: Grant): void {
+    const { clock, clockSkew, disowner, renewals } = this.#context;
+    const head = this.#head;
+    const now = clock.now();
+    const lease = new Lease(
+      this.key,
+      attempt.owner,
+      attempt.settings,
+      grant,
+      attempt.sentAt,
+      clockSkew,
+      this,
+    );
+    if (
+      head?.settings.ttl !== lease.ttl ||
+      head.settings.autoExtend !== lease.autoExtend ||
+      !lease.isHeld(now)
+    ) {
+      disowner.disownLease(this.key, lease.owner, lease.ttl);
+      this.goOn();
+      return;
+    }
+    this.#runStartedAt ||= now;
+    this.#lease = lease;
+    renewals.watch(lease);
+    if (this.waiters.size === 1) {
+      this.#endContention();
+    }
+    head.grant(this.#startTurn(head.settings, head.enteredAt, now));
+  }
+
+  /** Somebody else has the lock. Those who do not wait are told. */
+  denied(tries: number): void {
+    this.#runStartedAt = 0;
+    this.#failImpatient();
+    if (tries === 1 && this.#head !== null) {
+      this.#tellWaiting();
+    }
+  }
+
+  /** The backend failed. Those who do not wait are told. */
+  failed(): void {
+    this.#failImpatient();
+  }
+
+  #failImpatient(): void {
+    const head = this.#head;
+    if (head?.settings.wait === 0) {
+      head.fail(this.timeoutError(head, this.#context.clock.now()));
+    }
+  }
+
+  #startTurn(settings: AcquireSettings, enteredAt: number, now: number): KeyHandle {
+    const lease = this.#lease!;
+    this.#state = 'held';
+    const turn = new Turn(this.#context, lease, lease.takeToken(), settings, now, this);
+    this.#turn = turn;
+    if (this.#context.events.observed) {
+      const { key, owner } = lease;
+      const waited = now - enteredAt;
+      this.#context.events.emit({
+        type: 'acquired',
+        key,
+        owner,
+        fencingToken: String(turn.token),
+        waited,
+      });
+    }
+    return new KeyHandle(turn.root);
+  }
+
+  turnOver(turn: Turn): Answer {
+    const lease = turn.lease;
+    const next = this.#head;
+    if (next === null && turn.settings.minHold === 0) {
+      return this.#release(turn, undefined);
+    }
+    const now = this.#context.clock.now();
+    const maxTime = this.#context.handoverMaxTime;
+    if (
+      next !== null &&
+      mayHandOver({ turn, lease, next, now, runStartedAt: this.#runStartedAt, maxTime })
+    ) {
+      this.#tellReleased(turn, true);
+      next.grant(this.#startTurn(next.settings, next.enteredAt, now));
+      return true;
+    }
+    const retainFor = turn.settings.minHold - (now - turn.startedAt);
+    return this.#release(turn, retainFor > 0 ? Math.ceil(retainFor) : undefined);
+  }
+
+  #release(turn: Turn, retainFor: number | undefined): Answer {
+    this.#state = 'releasing';
+    this.#turn = null;
+    this.#lease = null;
+    this.#tellReleased(turn, false);
+    return releaseLease(this.#context, turn.lease, retainFor, (result) => this.#released(result));
+  }
+
+  #released(result: ReleaseResult | null): boolean {
+    this.#state = 'free';
+    const wantedFor = result?.wantedFor ?? 0;
+    if (wantedFor > 0 && this.#runIsOver()) {
+      this.#runStartedAt = 0;
+      this.#contend().standBack(wantedFor);
+    } else {
+      this.goOn();
+    }
+    return result?.released ?? false;
+  }
+
+  #runIsOver(): boolean {
+    const { clock, handoverMaxTime } = this.#context;
+    return this.#head === null || clock.now() - this.#runStartedAt >= handoverMaxTime;
+  }
+  /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
+  goOn(): void {
+    if (this.#head !== null) {
+      this.#contend().try();
+      return;
+    }
+    this.#endContention();
+    this.#context.lineIdle(this.key);
+  }
+
+  #endContention(): void {
+    this.#contender?.stop();
+    this.#contender = null;
+  }
+
+  /** Loss hits the turn that runs; those who wait contend anew. What still runs is not released under its feet. */
+  leaseLost(lease: Lease, reason: LockLostReason): void {
+    if (this.#lease !== lease) {
+      return;
+    }
+    const turn = this.#turn!;
+    this.#context.renewals.forget(lease);
+    this.#lease = null;
+    this.#turn = null;
+    this.#state = 'free';
+    this.#runStartedAt = 0;
+    const error = turn.lose(reason);
+    this.#context.events.report({ type: 'lost', key: this.key, owner: lease.owner, error });
+    this.goOn();
+  }
+
+  /** The running turn is lost for a reason that is not the backend's. */
+  lose(reason: LockLostReason): void {
+    if (this.#lease !== null) {
+      this.leaseLost(this.#lease, reason);
+    }
+  }
+
+  lostTurnSettled({ lease, settings, startedAt }: Turn): void {
+    const retainFor =
+      settings.minHold === 0 ? 0 : settings.minHold - (this.#context.clock.now() - startedAt);
+    this.#context.disowner.disownLease(
+      lease.key,
+      lease.owner,
+      lease.ttl,
+      retainFor > 0 ? Math.ceil(retainFor) : undefined,
+    );
+  }
+
+  leaseGoesOn(lease: Lease, now: number): void {
+    const turn = this.#turn!;
+    const held = now - turn.startedAt;
+    if (held >= HELD_LONG * lease.ttl && !turn.toldHeldLong) {
+      turn.toldHeldLong = true;
+      this.#context.events.report({ type: 'heldLong', key: this.key, owner: lease.owner, held });
+    }
+  }
+
+  timeoutError(waiter: Waiter, now: number): LockError {
+    const waited = now - waiter.enteredAt;
+    const failure = this.#state === 'free' ? this.#contender?.failure(waited) : null;
+    return failure ?? this.#busy(waited);
+  }
+
+  waiterLeft(): void {
+    if (this.#head !== null) {
+      return;
+    }
+    if (this.#contender?.standing) {
+      this.#contender.letGo();
+    } else if (this.#state === 'free') {
+      this.goOn();
+    } else {
+      this.#endContention();
+    }
+  }
+
+  /** Shutting down: whoever waits is told, except those that `spares` lets go on. */
+  close(error: LockError, spares: (waiter: Waiter) => boolean): void {
+    this.#waiters?.failAll((waiter) => (spares(waiter) ? null : error));
+    if (this.#head !== null) {
+      return;
+    }
+    this.#endContention();
+    if (this.#state === 'free') {
+      this.#context.lineIdle(this.key);
+    }
+  }
+
+  #busy(waited: number): LockTimeoutError {
+    const holder: Denial = this.#lease ?? this.#contender?.denial ?? {};
+    const { owner, retryAfter } = holder;
+    if (this.#context.events.observed) {
+      this.#context.events.emit({ type: 'busy', key: this.key, waited, owner });
+    }
+    return new LockTimeoutError({ keys: [this.key], owner, waited, retryAfter });
+  }
+
+  #tellReleased({ lease: { key, owner }, startedAt }: Turn, handedOver: boolean): void {
+    const { clock, events } = this.#context;
+    if (events.observed) {
+      events.emit({ type: 'released', key, owner, held: clock.now() - startedAt, handedOver });
+    }
+  }
+}

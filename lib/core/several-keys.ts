@@ -1,0 +1,155 @@
+import type { LockLostError } from '../errors/lock-lost.error.js';
+import { LockConfigError } from '../errors/lock-config.error.js';
+import type { LockHandleJson } from '../interfaces/lock-handle.interface.js';
+import type { Duration } from '../interfaces/lock-options.interface.js';
+import type { AcquireSettings } from './acquire-settings.js';
+import type { Clock } from './clock.js';
+import type { EngineContext } from './engine-context.js';
+import type { Hold } from './hold.js';
+import type { EngineHandle, KeyHandle } from './lock-handle.js';
+import type { Answer } from './maybe-promise.js';
+
+/** Takes one key of several. */
+export type AcquireOne = (
+  key: string,
+  settings: AcquireSettings,
+) => KeyHandle | PromiseLike<KeyHandle>;
+
+/**
+ * Takes all keys in the given order, each held while the next is waited for: all of them or none. A key that is lost
+ * meanwhile starts it over, within what is left of `wait`.
+ */
+export async function acquireSeveral(
+  keys: readonly string[],
+  settings: AcquireSettings,
+  clock: Clock,
+  acquireOne: AcquireOne,
+): Promise<EngineHandle> {
+  const startedAt = clock.now();
+  for (;;) {
+    const handles: KeyHandle[] = [];
+    try {
+      for (const key of keys) {
+        const wait = Math.max(0, settings.wait - (clock.now() - startedAt));
+        handles.push(await acquireOne(key, { ...settings, wait }));
+      }
+    } catch (error) {
+      await releaseAll(handles);
+      throw error;
+    }
+    const lost = handles.find((handle) => !handle.held);
+    if (lost === undefined) {
+      return new SeveralHandle(handles);
+    }
+    await releaseAll(handles);
+    if (clock.now() - startedAt >= settings.wait) {
+      throw lost.lostError() ?? new Error('unreachable');
+    }
+  }
+}
+
+async function releaseAll(handles: readonly EngineHandle[]): Promise<boolean> {
+  const released = await Promise.all(handles.toReversed().map((handle) => handle.release()));
+  return released.every(Boolean);
+}
+
+/** The handle of several keys: held while all of them are. */
+class SeveralHandle implements EngineHandle {
+  readonly #handles: readonly KeyHandle[];
+  #controller: AbortController | null = null;
+  #closed: Promise<boolean> | null = null;
+
+  constructor(handles: readonly KeyHandle[]) {
+    this.#handles = handles;
+  }
+
+  get keys(): readonly string[] {
+    return this.#handles.flatMap((handle) => handle.keys);
+  }
+
+  get owner(): string {
+    return this.#handles[0]!.owner;
+  }
+
+  get fencingToken(): bigint {
+    throw new LockConfigError(
+      'A lock on several keys has a fencing token for each: use fencingTokens',
+      { keys: this.keys },
+    );
+  }
+
+  get fencingTokens(): readonly bigint[] {
+    return this.#handles.map((handle) => handle.fencingToken);
+  }
+
+  get signal(): AbortSignal {
+    return (this.#controller ??= this.#watch()).signal;
+  }
+
+  get held(): boolean {
+    return this.#handles.every((handle) => handle.held);
+  }
+
+  get remaining(): number {
+    return Math.min(...this.#handles.map((handle) => handle.remaining));
+  }
+
+  assertHeld(): void {
+    this.#handles.forEach((handle) => handle.assertHeld());
+  }
+
+  async extend(ttl?: Duration): Promise<void> {
+    await Promise.all(this.#handles.map((handle) => handle.extend(ttl)));
+  }
+
+  release(): Promise<boolean> {
+    return (this.#closed ??= releaseAll(this.#handles));
+  }
+
+  close(): Answer {
+    return this.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  toJSON(): LockHandleJson {
+    const { keys, owner, held, remaining } = this;
+    return { keys, owner, fencingTokens: this.fencingTokens.map(String), held, remaining };
+  }
+
+  holdOn(key: string, context: EngineContext): Hold | null {
+    for (const handle of this.#handles) {
+      const hold = handle.holdOn(key, context);
+      if (hold !== null) {
+        return hold;
+      }
+    }
+    return null;
+  }
+
+  isOf(context: EngineContext): boolean {
+    return this.#handles[0]!.isOf(context);
+  }
+
+  lostError(): LockLostError | null {
+    return (
+      this.#handles.map((handle) => handle.lostError()).find((error) => error !== null) ?? null
+    );
+  }
+
+  /** Aborts with the first key that is lost. The signals of the keys end with their turns, so nothing is left behind. */
+  #watch(): AbortController {
+    const controller = new AbortController();
+    for (const { signal } of this.#handles) {
+      const abort = (): void => controller.abort(signal.reason);
+      if (signal.aborted) {
+        abort();
+      } else {
+        signal.addEventListener('abort', abort, { once: true });
+      }
+    }
+    return controller;
+  }
+}

@@ -1,0 +1,99 @@
+import { LockLostError, type LockLostReason } from '../errors/lock-lost.error.js';
+import type { AcquireSettings } from './acquire-settings.js';
+import type { Timer } from './clock.js';
+import type { EngineContext } from './engine-context.js';
+import { Hold } from './hold.js';
+import type { Lease } from './lease.js';
+import type { Answer } from './maybe-promise.js';
+
+/** The line that a turn belongs to. */
+export interface TurnKeeper {
+  /** The turn is over and everything under it has ended. */
+  turnOver(turn: Turn): Answer;
+  /** The turn was lost before, and everything under it has ended now. */
+  lostTurnSettled(turn: Turn): void;
+}
+
+/** One caller's use of a lease: its token, what runs under it, and whether it was lost. */
+export class Turn {
+  readonly root: Hold;
+  lost: LockLostError | null = null;
+  /** Whether everything under it has ended. */
+  settled = false;
+  toldHeldLong = false;
+  #controller: AbortController | null = null;
+  #maxHold: Timer | null = null;
+  #onSettled: (() => void)[] | null = null;
+
+  constructor(
+    readonly context: EngineContext,
+    readonly lease: Lease,
+    readonly token: number,
+    readonly settings: AcquireSettings,
+    readonly startedAt: number,
+    readonly keeper: TurnKeeper,
+  ) {
+    this.root = new Hold(this, null);
+    if (settings.maxHold !== Infinity) {
+      this.#maxHold = context.clock.setTimeout(
+        () => lease.keeper.leaseLost(lease, 'maxHold'),
+        settings.maxHold,
+      );
+      this.#maxHold.unref();
+    }
+  }
+
+  /** Looks at the clock, and loses the turn if its lease has run out: whoever looks first after a pause is told. */
+  isHeld(now: number): boolean {
+    if (this.settled || this.lost !== null) {
+      return false;
+    }
+    if (!this.lease.isHeld(now)) {
+      this.lease.keeper.leaseLost(this.lease, 'expired');
+      return false;
+    }
+    return true;
+  }
+
+  /** Made when it is asked for: most turns end without anybody having looked at it. */
+  get signal(): AbortSignal {
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      if (this.lost !== null) {
+        this.#controller.abort(this.lost);
+      }
+    }
+    return this.#controller.signal;
+  }
+
+  lose(reason: LockLostReason): LockLostError {
+    this.lost = new LockLostError({ keys: [this.lease.key], reason });
+    this.#stopMaxHold();
+    this.root.failWaiting(this.lost);
+    this.#controller?.abort(this.lost);
+    return this.lost;
+  }
+
+  /** Everything under the turn has ended. */
+  settle(): Answer {
+    this.settled = true;
+    this.#stopMaxHold();
+    this.#onSettled?.forEach((callback) => callback());
+    if (this.lost === null) {
+      return this.keeper.turnOver(this);
+    }
+    this.keeper.lostTurnSettled(this);
+    return false;
+  }
+
+  onSettled(callback: () => void): void {
+    (this.#onSettled ??= []).push(callback);
+  }
+
+  #stopMaxHold(): void {
+    if (this.#maxHold !== null) {
+      this.context.clock.clearTimeout(this.#maxHold);
+      this.#maxHold = null;
+    }
+  }
+}
