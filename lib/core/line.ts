@@ -20,9 +20,6 @@ import { releaseLease } from './releasing.js';
 import { Turn, type TurnKeeper } from './turn.js';
 import { type Claim, Waiter, WaiterQueue, type WaitingPlace } from './waiter-queue.js';
 
-/** A lock held for so many ttls is worth a word to the operator. */
-const HELD_LONG = 10;
-
 /**
  * One key in this process: who holds it here, who waits for it here, and the lease that the backend gave for it.
  * However many wait, only the line's contender talks to the backend.
@@ -106,14 +103,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     }
     const waiter = new Waiter(this.#context, this, claim, now);
     this.#contender?.keepAlive();
-    this.#tellWaiting();
+    this.#context.events.waiting(this.key, waiting + 1);
     return waiter.promise;
-  }
-
-  #tellWaiting(): void {
-    if (this.#context.events.observed) {
-      this.#context.events.emit({ type: 'waiting', key: this.key, waiters: this.waiters.size });
-    }
   }
 
   #contend(): Contender {
@@ -157,7 +148,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#runStartedAt = 0;
     this.#failImpatient();
     if (tries === 1 && this.#head !== null) {
-      this.#tellWaiting();
+      this.#context.events.waiting(this.key, this.waiters.size);
     }
   }
 
@@ -178,45 +169,32 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#state = 'held';
     const turn = new Turn(this.#context, lease, lease.takeToken(), settings, now, this);
     this.#turn = turn;
-    if (this.#context.events.observed) {
-      const { key, owner } = lease;
-      const waited = now - enteredAt;
-      this.#context.events.emit({
-        type: 'acquired',
-        key,
-        owner,
-        fencingToken: String(turn.token),
-        waited,
-      });
-    }
+    this.#context.events.acquired(lease, turn.token, now - enteredAt);
     return new KeyHandle(turn.root);
   }
 
   turnOver(turn: Turn): Answer {
-    const lease = turn.lease;
     const next = this.#head;
     if (next === null && turn.settings.minHold === 0) {
       return this.#release(turn, undefined);
     }
-    const now = this.#context.clock.now();
-    const maxTime = this.#context.handoverMaxTime;
-    if (
-      next !== null &&
-      mayHandOver({ turn, lease, next, now, runStartedAt: this.#runStartedAt, maxTime })
-    ) {
-      this.#tellReleased(turn, true);
+    const { clock, events, handoverMaxTime } = this.#context;
+    const now = clock.now();
+    const run = { startedAt: this.#runStartedAt, maxTime: handoverMaxTime };
+    if (next !== null && mayHandOver(turn, next, run, now)) {
+      events.released(turn.lease, turn.startedAt, clock, true);
       next.grant(this.#startTurn(next.settings, next.enteredAt, now));
       return true;
     }
-    const retainFor = turn.settings.minHold - (now - turn.startedAt);
-    return this.#release(turn, retainFor > 0 ? Math.ceil(retainFor) : undefined);
+    return this.#release(turn, turn.minHoldLeft(now));
   }
 
   #release(turn: Turn, retainFor: number | undefined): Answer {
     this.#state = 'releasing';
     this.#turn = null;
     this.#lease = null;
-    this.#tellReleased(turn, false);
+    const { clock, events } = this.#context;
+    events.released(turn.lease, turn.startedAt, clock, false);
     return releaseLease(this.#context, turn.lease, retainFor, (result) => this.#released(result));
   }
 
@@ -236,6 +214,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     const { clock, handoverMaxTime } = this.#context;
     return this.#head === null || clock.now() - this.#runStartedAt >= handoverMaxTime;
   }
+
   /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
   goOn(): void {
     if (this.#head !== null) {
@@ -263,8 +242,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#state = 'free';
     this.#runStartedAt = 0;
     const error = turn.lose(reason);
-    this.#context.events.report({ type: 'lost', key: this.key, owner: lease.owner, error });
     this.goOn();
+    this.#context.events.lost(lease, error);
   }
 
   /** The running turn is lost for a reason that is not the backend's. */
@@ -274,23 +253,16 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     }
   }
 
-  lostTurnSettled({ lease, settings, startedAt }: Turn): void {
-    const retainFor =
-      settings.minHold === 0 ? 0 : settings.minHold - (this.#context.clock.now() - startedAt);
-    this.#context.disowner.disownLease(
-      lease.key,
-      lease.owner,
-      lease.ttl,
-      retainFor > 0 ? Math.ceil(retainFor) : undefined,
-    );
+  lostTurnSettled(turn: Turn): void {
+    const { clock, disowner } = this.#context;
+    const { key, owner, ttl } = turn.lease;
+    disowner.disownLease(key, owner, ttl, turn.minHoldLeft(clock.now()));
   }
 
   leaseGoesOn(lease: Lease, now: number): void {
     const turn = this.#turn!;
-    const held = now - turn.startedAt;
-    if (held >= HELD_LONG * lease.ttl && !turn.toldHeldLong) {
-      turn.toldHeldLong = true;
-      this.#context.events.report({ type: 'heldLong', key: this.key, owner: lease.owner, held });
+    if (turn.isHeldLong(now)) {
+      this.#context.events.heldLong(lease, now - turn.startedAt);
     }
   }
 
@@ -328,16 +300,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   #busy(waited: number): LockTimeoutError {
     const holder: Denial = this.#lease ?? this.#contender?.denial ?? {};
     const { owner, retryAfter } = holder;
-    if (this.#context.events.observed) {
-      this.#context.events.emit({ type: 'busy', key: this.key, waited, owner });
-    }
+    this.#context.events.busy(this.key, waited, owner);
     return new LockTimeoutError({ keys: [this.key], owner, waited, retryAfter });
-  }
-
-  #tellReleased({ lease: { key, owner }, startedAt }: Turn, handedOver: boolean): void {
-    const { clock, events } = this.#context;
-    if (events.observed) {
-      events.emit({ type: 'released', key, owner, held: clock.now() - startedAt, handedOver });
-    }
   }
 }

@@ -73,14 +73,7 @@ export class Releasing extends Due {
     }
     const { key, owner, ttl } = this.lease;
     this.context.disowner.disownLease(key, owner, ttl, this.retainFor);
-    this.context.events.report({
-      type: 'unknown',
-      key,
-      owner,
-      during: 'release',
-      cause,
-      remaining: 0,
-    });
+    this.context.events.unknown(this.lease, 'release', cause, 0);
     this.#end(null);
   }
 

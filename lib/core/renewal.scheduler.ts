@@ -165,9 +165,7 @@ export class RenewalScheduler {
   #confirm(lease: Lease, batch: Batch, i: number): void {
     lease.confirm(batch.sentAt, batch.requests[i]!.ttl, batch.epochs[i]!);
     this.watch(lease);
-    if (this.#events.observed) {
-      this.#events.emit({ type: 'renewed', key: lease.key, owner: lease.owner });
-    }
+    this.#events.renewed(lease);
   }
 
   #failed(batch: Batch, error: unknown): void {
@@ -178,17 +176,8 @@ export class RenewalScheduler {
 
   /** Not knowing is not losing: the lease stands until its deadline, and the next try may settle it. */
   #doubt(lease: Lease, cause: unknown): void {
-    if (!lease.doubt()) {
-      return;
+    if (lease.doubt()) {
+      this.#events.unknown(lease, 'renew', cause, lease.remaining(this.#clock.now()));
     }
-    const { key, owner } = lease;
-    this.#events.report({
-      type: 'unknown',
-      key,
-      owner,
-      during: 'renew',
-      cause,
-      remaining: lease.remaining(this.#clock.now()),
-    });
   }
 }

@@ -6,6 +6,9 @@ import { Hold } from './hold.js';
 import type { Lease } from './lease.js';
 import type { Answer } from './maybe-promise.js';
 
+/** A lock held for so many ttls is worth a word to the operator. */
+const HELD_LONG = 10;
+
 /** The line that a turn belongs to. */
 export interface TurnKeeper {
   /** The turn is over and everything under it has ended. */
@@ -20,7 +23,7 @@ export class Turn {
   lost: LockLostError | null = null;
   /** Whether everything under it has ended. */
   settled = false;
-  toldHeldLong = false;
+  #toldHeldLong = false;
   #controller: AbortController | null = null;
   #maxHold: Timer | null = null;
   #onSettled: (() => void)[] | null = null;
@@ -53,6 +56,19 @@ export class Turn {
       return false;
     }
     return true;
+  }
+
+  /** True once, when the lock has been held for so long that the operator should know. */
+  isHeldLong(now: number): boolean {
+    const isHeldLong = !this.#toldHeldLong && now - this.startedAt >= HELD_LONG * this.lease.ttl;
+    this.#toldHeldLong ||= isHeldLong;
+    return isHeldLong;
+  }
+
+  /** For how many milliseconds `minHold` still wants the key to be kept. */
+  minHoldLeft(now: number): number | undefined {
+    const left = this.settings.minHold - (now - this.startedAt);
+    return left > 0 ? Math.ceil(left) : undefined;
   }
 
   /** Made when it is asked for: most turns end without anybody having looked at it. */
