@@ -35,7 +35,7 @@ export function isGrant(answer: Grant | Denial): answer is Grant {
 
 /** What became of an {@link Attempt}; each attempt ends in one of these, once. */
 export interface AttemptOutcome {
-  granted(attempt: Attempt, grant: Grant): void;
+  granted(attempt: Attempt, grant: Grant, now: number): void;
   denied(attempt: Attempt, denial: Denial): void;
   failed(attempt: Attempt, error: unknown): void;
 }
@@ -60,7 +60,7 @@ export class Attempt extends Due {
   /** Follows what the driver answered to {@link askFor}. */
   follow(answer: MaybePromise<Grant | Denial>): void {
     if (!isPending(answer)) {
-      this.#answered(answer);
+      this.#answered(answer, this.sentAt);
       return;
     }
     this.pending = answer;
@@ -97,11 +97,12 @@ export class Attempt extends Due {
 
   #answeredLater(answer: Grant | Denial): void {
     const { clock, roundTrip } = this.context;
-    roundTrip.observe(clock.now() - this.sentAt);
-    this.#answered(answer);
+    const now = clock.now();
+    roundTrip.observe(now - this.sentAt);
+    this.#answered(answer, now);
   }
 
-  #answered(answer: Grant | Denial): void {
+  #answered(answer: Grant | Denial, now: number): void {
     this.pending = null;
     if (typeof answer !== 'object' || answer === null) {
       const { name } = this.context.driver;
@@ -112,7 +113,7 @@ export class Attempt extends Due {
       );
     } else if (this.#close()) {
       if (isGrant(answer)) {
-        this.outcome.granted(this, answer);
+        this.outcome.granted(this, answer, now);
       } else {
         this.outcome.denied(this, answer);
       }

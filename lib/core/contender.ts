@@ -18,7 +18,7 @@ import type { WaiterQueue } from './waiter-queue.js';
 export interface ContendingLine {
   readonly key: string;
   readonly waiters: WaiterQueue;
-  granted(attempt: Attempt, grant: Grant): void;
+  granted(attempt: Attempt, grant: Grant, now: number): void;
   denied(tries: number): void;
   failed(): void;
   /** The pause is over: try again if anybody still waits. */
@@ -126,11 +126,11 @@ export class Contender implements AttemptOutcome {
     );
   }
 
-  granted(attempt: Attempt, grant: Grant): void {
+  granted(attempt: Attempt, grant: Grant, now: number): void {
     this.#ended(null, null);
     this.#owner = null;
     this.#tries = 0;
-    this.#line.granted(attempt, grant);
+    this.#line.granted(attempt, grant, now);
   }
 
   denied(_attempt: Attempt, denial: Denial): void {

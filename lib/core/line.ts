@@ -112,10 +112,9 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   }
 
   /** The backend granted the lock to the line's contender: to its first waiter, if that still wants such a lease. */
-  granted(attempt: Attempt, grant: Grant): void {
-    const { clock, clockSkew, disowner, renewals } = this.#context;
+  granted(attempt: Attempt, grant: Grant, now: number): void {
+    const { clockSkew, disowner, renewals } = this.#context;
     const head = this.#head;
-    const now = clock.now();
     const lease = new Lease(
       this.key,
       attempt.owner,
