@@ -8,6 +8,11 @@ interface Subscription {
 export class ReleaseNotices {
   readonly #subscriptions = new Map<string, Set<Subscription>>();
 
+  /** How many keys somebody listens to. */
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
   subscribe(key: string, listener: () => void): Unsubscribe {
     const subscription = { listener };
     const others = this.#subscriptions.get(key);

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { ReleaseNotices } from '../../../lib/drivers/memory/release-notices.js';
 import { MemoryScene, SECOND } from './memory-scene.js';
 
 let scene: MemoryScene;
@@ -62,16 +63,37 @@ describe('memory: a notice of release', () => {
 
   it('does not go to a listener that subscribes while it is told', () => {
     const late = vi.fn<() => void>();
-    const unsubscribe = scene.driver.onReleased('k', () => {
-      unsubscribe();
-      scene.driver.onReleased('k', late);
-    });
+    const unsubscribe = scene.driver.onReleased('k', () => scene.driver.onReleased('k', late));
     scene.acquire('a');
     scene.release('a');
     expect(late).not.toHaveBeenCalled();
+    unsubscribe();
     scene.acquire('b');
     scene.release('b');
     expect(late).toHaveBeenCalledTimes(1);
+  });
+
+  it('goes to a listener that comes back while it is told', () => {
+    const again = vi.fn<() => void>();
+    const unsubscribe = scene.driver.onReleased('k', () => {
+      unsubscribe();
+      scene.driver.onReleased('k', again);
+    });
+    scene.acquire('a');
+    scene.release('a');
+    scene.acquire('b');
+    scene.release('b');
+    expect(again).toHaveBeenCalledTimes(1);
+  });
+
+  it('leaves nothing behind of a key that nobody listens to any more', () => {
+    const notices = new ReleaseNotices();
+    const first = notices.subscribe('k', () => undefined);
+    const second = notices.subscribe('k', () => undefined);
+    first();
+    expect(notices.size).toBe(1);
+    second();
+    expect(notices.size).toBe(0);
   });
 
   it('may lead to a release in turn', () => {
