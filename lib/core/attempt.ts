@@ -10,7 +10,7 @@ import { isPending } from './maybe-promise.js';
 const TOKEN_BLOCK = 1024;
 
 /** A try without an answer is given up after half the ttl, and after this at the latest. */
-const MAX_ANSWER_TIME = 5000;
+export const MAX_ANSWER_TIME = 5000;
 
 /** Asks the driver for a lock, once. It may answer at once, later, never, or throw. */
 export function askFor(

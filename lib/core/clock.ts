@@ -8,33 +8,54 @@ export interface Timer {
 
 /** Time as the engine sees it; unit tests bring their own. */
 export interface Clock {
-  /** Milliseconds of a clock that never goes back. */
+  /** Milliseconds of a clock that never goes back, and that goes on while the machine is suspended. */
   now(): number;
   setTimeout(callback: () => void, ms: number): Timer;
   clearTimeout(timer: Timer): void;
   setImmediate(callback: () => void): void;
-  /**
-   * Looks whether the machine was suspended since the last look. `now()` stands still meanwhile where the
-   * monotonic clock does, so it is moved ahead by what it missed: leases that ran out are then seen to have.
-   */
-  resync(): void;
+}
+
+/** The clocks of the operating system, in milliseconds. */
+export interface ClockSources {
+  /** Never goes back, but may stand still while the machine is suspended. */
+  monotonic(): number;
+  /** May be set, and so tells only that something has happened. */
+  wall(): number;
+  /** Goes on while the machine is suspended, but is coarse and costs a hundred times more to read. */
+  uptime(): number;
 }
 
 /** The longest delay that Node's timers take. */
-export const MAX_TIMEOUT = 2 ** 31 - 1;
+const MAX_TIMEOUT = 2 ** 31 - 1;
 
-/** What `os.uptime()` may be off by its own resolution. */
-const UPTIME_TOLERANCE = 50;
+/** By so much clocks may differ by their resolution and by the time it takes to read them. */
+const TOLERANCE = 50;
 
-/** Fake timers in a user's tests replace it, and then there is no suspension to look for. */
-const realNow: unknown = Reflect.get(performance, 'now');
+/** The wall clock is looked at once in so long: often enough to be told of a suspension at once. */
+const LOOK_INTERVAL = 1;
 
-class SystemClock implements Clock {
+/** The clock of the process. */
+export class SystemClock implements Clock {
+  readonly #sources: ClockSources;
+  /** How long the monotonic clock stood still. */
   #missed = 0;
-  #lag = readLag();
+  #lookedAt: number;
+  #wallAhead: number;
+  #uptimeAhead: number;
+
+  constructor(sources: ClockSources) {
+    this.#sources = sources;
+    this.#lookedAt = sources.monotonic();
+    this.#wallAhead = sources.wall() - this.#lookedAt;
+    this.#uptimeAhead = sources.uptime() - this.#lookedAt;
+  }
 
   now(): number {
-    return performance.now() + this.#missed;
+    const monotonic = this.#sources.monotonic();
+    if (monotonic - this.#lookedAt > LOOK_INTERVAL) {
+      this.#look(monotonic);
+    }
+    return monotonic + this.#missed;
   }
 
   setTimeout(callback: () => void, ms: number): Timer {
@@ -49,22 +70,27 @@ class SystemClock implements Clock {
     setImmediate(callback);
   }
 
-  resync(): void {
-    if (Reflect.get(performance, 'now') !== realNow) {
-      return;
+  #look(monotonic: number): void {
+    this.#lookedAt = monotonic;
+    const wallAhead = this.#sources.wall() - monotonic;
+    if (Math.abs(wallAhead - this.#wallAhead) > TOLERANCE) {
+      this.#wallAhead = wallAhead;
+      this.#catchUp(monotonic);
     }
-    const lag = readLag();
-    if (lag - this.#lag > UPTIME_TOLERANCE) {
-      this.#missed += lag - this.#lag;
+  }
+
+  #catchUp(monotonic: number): void {
+    const uptimeAhead = this.#sources.uptime() - monotonic;
+    if (uptimeAhead - this.#uptimeAhead > TOLERANCE) {
+      this.#missed += uptimeAhead - this.#uptimeAhead;
     }
-    this.#lag = lag;
+    this.#uptimeAhead = uptimeAhead;
   }
 }
 
-/** How far the clock that counts suspension is ahead of the one that may not. */
-function readLag(): number {
-  return uptime() * 1000 - performance.now();
-}
-
-/** One for the process: a suspension is seen by all engines at once. */
-export const systemClock: Clock = new SystemClock();
+/** One for the process. Each function is looked up when it is called, so that a user's fake timers work. */
+export const systemClock: Clock = new SystemClock({
+  monotonic: () => performance.now(),
+  wall: () => Date.now(),
+  uptime: () => uptime() * 1000,
+});

@@ -28,6 +28,9 @@ export interface ContendingLine {
 /** Where notices of a release work, others need no more than this and three round trips to come. */
 const MIN_STAND_BACK = 10;
 
+/** A backend that takes so long to answer is to blame for what is not got. */
+const LONG_SILENCE = 1000;
+
 /**
  * The one that asks the backend on behalf of a whole line: try, subscribe to the notice of a release, try again, then
  * rest until a notice, the end of the holder's lease or the back-off, whichever comes first.
@@ -105,25 +108,28 @@ export class Contender implements AttemptOutcome {
     this.#wake();
     this.#attempt?.abandon();
     this.#attempt = null;
-    this.#unsubscribe?.();
-    this.#unsubscribe = null;
+    this.#unsubscribeIfNeeded();
   }
 
-  /** Why the backend is to blame, if it is, for somebody having waited so long. */
-  failure(waited: number): LockError | null {
-    if (this.#failure === null && (this.denial !== null || this.standing)) {
+  /** Why the backend is to blame, if it is, for somebody having waited in vain. */
+  failure(enteredAt: number, now: number): LockError | null {
+    if (this.#failure === null && !this.#isSilent(enteredAt, now)) {
       return null;
     }
     const { key } = this.#line;
     const { name } = this.#context.driver;
     const what = this.#failure === null ? 'did not answer' : `failed (${messageOf(this.#failure)})`;
-    return new LockDriverError(
-      `${key} is not locked: the ${name} backend ${what} within ${formatMs(waited)}`,
-      {
-        keys: [key],
-        cause: this.#failure ?? undefined,
-      },
-    );
+    const message = `${key} is not locked: the ${name} backend ${what} within ${formatMs(now - enteredAt)}`;
+    return new LockDriverError(message, { keys: [key], cause: this.#failure ?? undefined });
+  }
+
+  /** Whether a try has been under way for all of the time, or for long, and nothing is known of the lock. */
+  #isSilent(enteredAt: number, now: number): boolean {
+    if (this.denial !== null || this.#attempt === null) {
+      return false;
+    }
+    const { sentAt } = this.#attempt;
+    return sentAt <= enteredAt || now - sentAt >= LONG_SILENCE;
   }
 
   granted(attempt: Attempt, grant: Grant, now: number): void {
@@ -174,8 +180,22 @@ export class Contender implements AttemptOutcome {
     if (this.#unsubscribe !== null || driver.onReleased === undefined) {
       return false;
     }
-    this.#unsubscribe = driver.onReleased(this.#line.key, () => this.#notice());
-    return true;
+    try {
+      this.#unsubscribe = driver.onReleased(this.#line.key, () => this.#notice());
+      return true;
+    } catch {
+      // Notices are a hint: without them the back-off does it.
+      return false;
+    }
+  }
+
+  #unsubscribeIfNeeded(): void {
+    try {
+      this.#unsubscribe?.();
+    } catch {
+      // Whatever still comes finds nobody that waits.
+    }
+    this.#unsubscribe = null;
   }
 
   /** A hint that the lock may be free. */

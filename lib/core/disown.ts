@@ -125,8 +125,8 @@ export class Disowner {
     }
   }
 
-  #answered(orphan: Orphan, result: ReleaseResult): void {
-    if (orphan.certain || (result.released && !orphan.open)) {
+  #answered(orphan: Orphan, result: ReleaseResult | undefined): void {
+    if (result !== undefined && (orphan.certain || (result.released && !orphan.open))) {
       this.#drop(orphan);
     }
   }

@@ -160,7 +160,7 @@ export class DueLists {
 
   expect(dueAt: number): void {
     if (dueAt < this.#armedFor && !this.#stopped) {
-      this.#arm(dueAt, this.#clock.now());
+      this.#arm(dueAt);
     }
   }
 
@@ -185,7 +185,6 @@ export class DueLists {
   #tick(): void {
     this.#timer = null;
     this.#armedFor = Infinity;
-    this.#clock.resync();
     const now = this.#clock.now();
     try {
       for (const role of this.#roles) {
@@ -193,24 +192,25 @@ export class DueLists {
       }
       this.#afterSweep();
     } finally {
-      this.#rearm(now);
+      this.#rearm();
     }
   }
 
-  #rearm(now: number): void {
+  #rearm(): void {
     let next = this.#armedFor;
     for (const role of this.#roles) {
       next = Math.min(next, role.next());
     }
     if (next < this.#armedFor && !this.#stopped) {
-      this.#arm(next, now);
+      this.#arm(next);
     }
   }
 
-  #arm(dueAt: number, now: number): void {
+  #arm(dueAt: number): void {
     this.#disarm();
     this.#armedFor = dueAt;
-    this.#timer = this.#clock.setTimeout(() => this.#tick(), Math.max(1, Math.ceil(dueAt - now)));
+    const delay = Math.max(1, Math.ceil(dueAt - this.#clock.now()));
+    this.#timer = this.#clock.setTimeout(() => this.#tick(), delay);
     if (this.#keepers === 0) {
       this.#timer.unref();
     }

@@ -4,12 +4,14 @@ import type { Clock } from './clock.js';
 import type { Attempt } from './attempt.js';
 import type { Disowner } from './disown.js';
 import type { DueLists, DueRole } from './due-lists.js';
+import type { Line } from './line.js';
 import type { LockEvents } from './lock-events.js';
 import type { Owners } from './owners.js';
 import type { Pacer } from './pacer.js';
 import type { Releasing } from './releasing.js';
 import type { RenewalScheduler } from './renewal.scheduler.js';
 import type { RoundTrip } from './round-trip.js';
+import type { MaxHold } from './turn.js';
 import type { Waiter } from './waiter-queue.js';
 
 /** What the parts of one engine share. */
@@ -26,6 +28,7 @@ export interface EngineContext {
   readonly waits: DueRole<Waiter>;
   readonly attempts: DueRole<Attempt>;
   readonly releases: DueRole<Releasing>;
+  readonly maxHolds: DueRole<MaxHold>;
   /** Releases that have not been answered yet. */
   readonly underWay: Set<Releasing>;
   readonly renewals: RenewalScheduler;
@@ -34,5 +37,5 @@ export interface EngineContext {
   readonly pacer: Pacer;
   readonly roundTrip: RoundTrip;
   /** Nobody holds, waits for or tries to get the key any more. */
-  lineIdle(key: string): void;
+  lineIdle(line: Line): void;
 }

@@ -7,28 +7,37 @@ import type { EngineHandle } from './lock-handle.js';
 /** A lock as seen by the async context that runs under it. */
 interface Frame {
   readonly handle: EngineHandle;
-  readonly parent: Frame | undefined;
+  parent: Frame | undefined;
 }
 
 /** One for the process: `currentLock()` knows of all engines. Nothing is slowed before the first frame is opened. */
 const frames = new AsyncLocalStorage<Frame>();
 
-/** The innermost frame, this one or further out, whose lock is still held. */
+/** The innermost frame, this one or further out, under which something is still held. */
 function liveFrame(frame: Frame | undefined): Frame | undefined {
-  while (frame !== undefined && !frame.handle.held) {
+  while (frame !== undefined && !frame.handle.isLive) {
     frame = frame.parent;
   }
   return frame;
 }
 
-/** Runs `work` under the handle. Frames whose lock is gone are left out, so that chains of detached work stay short. */
+/** Runs `work` under the handle. Frames that have died are cut out, so that chains of detached work stay short. */
 export function runInFrame<T>(handle: EngineHandle, work: (lock: LockHandle) => T): T {
-  return frames.run({ handle, parent: liveFrame(frames.getStore()) }, work, handle);
+  const parent = liveFrame(frames.getStore());
+  if (parent !== undefined) {
+    parent.parent = liveFrame(parent.parent);
+  }
+  return frames.run({ handle, parent }, work, handle);
 }
 
 /** Whether the caller runs under a lock of this engine that is still held. */
 export function isUnderLock(context: EngineContext): boolean {
-  return currentHandle((handle) => handle.isOf(context)) !== undefined;
+  for (let frame = liveFrame(frames.getStore()); frame; frame = liveFrame(frame.parent)) {
+    if (frame.handle.isOf(context)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /** The hold on `key` that the caller runs under, if its body still runs and its lock is still held. */
@@ -44,12 +53,8 @@ export function currentHold(key: string, context: EngineContext, now: number): H
 
 /** The innermost handle that fits and is still held, by the caller's async context. */
 export function currentHandle(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined {
-  for (
-    let frame = liveFrame(frames.getStore());
-    frame !== undefined;
-    frame = liveFrame(frame.parent)
-  ) {
-    if (fits(frame.handle)) {
+  for (let frame = frames.getStore(); frame !== undefined; frame = frame.parent) {
+    if (fits(frame.handle) && frame.handle.held) {
       return frame.handle;
     }
   }

@@ -59,7 +59,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
    * Everything but such a grant goes the way of all waiters.
    */
   open(claim: Claim): MaybePromise<KeyHandle> {
-    const { clock, owners } = this.#context;
+    const { clock, clockSkew, owners } = this.#context;
     const { settings } = claim;
     const sentAt = clock.now();
     const owner = owners.next();
@@ -70,17 +70,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       answer = Promise.reject(error);
     }
     if (!isPending(answer) && isGrant(answer)) {
-      this.#runStartedAt = sentAt;
-      this.#lease = new Lease(
-        this.key,
-        owner,
-        settings,
-        answer,
-        sentAt,
-        this.#context.clockSkew,
-        this,
-      );
-      this.#context.renewals.watch(this.#lease);
+      this.#begin(new Lease(this, { owner, settings, sentAt }, answer, clockSkew), sentAt);
       return this.#startTurn(settings, sentAt, sentAt);
     }
     const waiter = new Waiter(this.#context, this, claim, sentAt);
@@ -113,17 +103,9 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   /** The backend granted the lock to the line's contender: to its first waiter, if that still wants such a lease. */
   granted(attempt: Attempt, grant: Grant, now: number): void {
-    const { clockSkew, disowner, renewals } = this.#context;
+    const { clockSkew, disowner } = this.#context;
     const head = this.#head;
-    const lease = new Lease(
-      this.key,
-      attempt.owner,
-      attempt.settings,
-      grant,
-      attempt.sentAt,
-      clockSkew,
-      this,
-    );
+    const lease = new Lease(this, attempt, grant, clockSkew);
     if (
       head?.settings.ttl !== lease.ttl ||
       head.settings.autoExtend !== lease.autoExtend ||
@@ -133,9 +115,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       this.goOn();
       return;
     }
-    this.#runStartedAt ||= now;
-    this.#lease = lease;
-    renewals.watch(lease);
+    this.#begin(lease, now);
     if (this.waiters.size === 1) {
       this.#endContention();
     }
@@ -161,6 +141,13 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     if (head?.settings.wait === 0) {
       head.fail(this.timeoutError(head, this.#context.clock.now()));
     }
+  }
+
+  /** The backend gave us the key. */
+  #begin(lease: Lease, now: number): void {
+    this.#runStartedAt ||= now;
+    this.#lease = lease;
+    this.#context.renewals.watch(lease);
   }
 
   #startTurn(settings: AcquireSettings, enteredAt: number, now: number): KeyHandle {
@@ -200,8 +187,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   #released(result: ReleaseResult | null): boolean {
     this.#state = 'free';
     const wantedFor = result?.wantedFor ?? 0;
-    if (wantedFor > 0 && this.#runIsOver()) {
-      this.#runStartedAt = 0;
+    if (this.#endRunIfOver() && wantedFor > 0) {
+      this.#failImpatient();
       this.#contend().standBack(wantedFor);
     } else {
       this.goOn();
@@ -209,9 +196,14 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     return result?.released ?? false;
   }
 
-  #runIsOver(): boolean {
+  /** A run goes on over several leases while somebody waits here and its time is not over. */
+  #endRunIfOver(): boolean {
     const { clock, handoverMaxTime } = this.#context;
-    return this.#head === null || clock.now() - this.#runStartedAt >= handoverMaxTime;
+    const isOver = this.#head === null || clock.now() - this.#runStartedAt >= handoverMaxTime;
+    if (isOver) {
+      this.#runStartedAt = 0;
+    }
+    return isOver;
   }
 
   /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
@@ -221,7 +213,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       return;
     }
     this.#endContention();
-    this.#context.lineIdle(this.key);
+    this.#context.lineIdle(this);
   }
 
   #endContention(): void {
@@ -267,7 +259,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   timeoutError(waiter: Waiter, now: number): LockError {
     const waited = now - waiter.enteredAt;
-    const failure = this.#state === 'free' ? this.#contender?.failure(waited) : null;
+    const failure = this.#state === 'free' ? this.#contender?.failure(waiter.enteredAt, now) : null;
     return failure ?? this.#busy(waited);
   }
 
@@ -292,7 +284,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     }
     this.#endContention();
     if (this.#state === 'free') {
-      this.#context.lineIdle(this.key);
+      this.#context.lineIdle(this);
     }
   }
 

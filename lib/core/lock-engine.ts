@@ -24,6 +24,7 @@ import { RenewalScheduler } from './renewal.scheduler.js';
 import { RoundTrip } from './round-trip.js';
 import { acquireSeveral } from './several-keys.js';
 import { closedError, Shutdown } from './shutdown.js';
+import type { MaxHold } from './turn.js';
 import type { Claim, Waiter } from './waiter-queue.js';
 
 /** What an engine is made of. */
@@ -73,23 +74,34 @@ export class LockEngine {
       waits: lists.role<Waiter>((waiter, now) => waiter.timedOut(now)),
       attempts: lists.role<Attempt>((attempt) => attempt.timedOut()),
       releases: lists.role<Releasing>((releasing) => releasing.timedOut()),
+      maxHolds: lists.role<MaxHold>(({ turn }) => turn.maxHoldOver()),
       underWay: new Set(),
       renewals: new RenewalScheduler(driver, clock, events, lists),
       disowner: new Disowner(driver, clock),
       owners: new Owners(options.node),
       pacer: new Pacer(clock),
       roundTrip: new RoundTrip(),
-      lineIdle: (key) => void this.#lines.delete(key),
+      lineIdle: (line) => this.#forget(line),
     };
     this.#shutdown = new Shutdown(this.#context, this.#lines);
   }
 
   /** Takes one key: at once where line and driver allow, else by a promise. Throws or rejects with a `LockError`. */
   acquire(key: string, settings: AcquireSettings): MaybePromise<KeyHandle> {
+    return this.#acquire(key, settings, true);
+  }
+
+  /** Takes several keys, given without duplicates and in one order everywhere: all of them or none. */
+  acquireAll(keys: readonly string[], settings: AcquireSettings): Promise<EngineHandle> {
+    const { clock } = this.#context;
+    return acquireSeveral(keys, settings, clock, (key, rest) => this.#acquire(key, rest, false));
+  }
+
+  #acquire(key: string, settings: AcquireSettings, alone: boolean): MaybePromise<KeyHandle> {
     const { pacer } = this.#context;
     let handle: MaybePromise<KeyHandle>;
     try {
-      handle = this.#take(key, settings, true);
+      handle = this.#take(key, settings, alone);
     } catch (error) {
       if (!pacer.mustYield) {
         throw error;
@@ -101,14 +113,6 @@ export class LockEngine {
       return handle;
     }
     return new Promise((resolve) => pacer.afterYield(() => resolve(handle)));
-  }
-
-  /** Takes several keys, given without duplicates and in one order everywhere: all of them or none. */
-  acquireAll(keys: readonly string[], settings: AcquireSettings): Promise<EngineHandle> {
-    const { clock } = this.#context;
-    return acquireSeveral(keys, settings, clock, (key, remaining) =>
-      this.#take(key, remaining, false),
-    );
   }
 
   #take(key: string, settings: AcquireSettings, alone: boolean): MaybePromise<KeyHandle> {
@@ -138,6 +142,13 @@ export class LockEngine {
     const fresh = new Line(this.#context, key);
     this.#lines.set(key, fresh);
     return fresh.open(claim);
+  }
+
+  #forget(line: Line): void {
+    // An abort listener may have opened a new line for the key while the old one was ending.
+    if (this.#lines.get(line.key) === line) {
+      this.#lines.delete(line.key);
+    }
   }
 
   #join(hold: Hold, claim: Claim, now: number): MaybePromise<KeyHandle> {

@@ -3,6 +3,7 @@ import { LockLostError } from '../errors/lock-lost.error.js';
 import { LockError } from '../errors/lock.error.js';
 import type { LockHandle, LockHandleJson } from '../interfaces/lock-handle.interface.js';
 import type { Duration } from '../interfaces/lock-options.interface.js';
+import { MAX_ANSWER_TIME } from './attempt.js';
 import type { EngineContext } from './engine-context.js';
 import { bounded } from './bounded.js';
 import type { Hold } from './hold.js';
@@ -14,6 +15,8 @@ export interface EngineHandle extends LockHandle {
   holdOn(key: string, context: EngineContext): Hold | null;
   /** Whether it belongs to that engine. */
   isOf(context: EngineContext): boolean;
+  /** Whether any of its keys is still held. */
+  readonly isLive: boolean;
   /** Why the lock was lost, if it was; looks at the clock. */
   lostError(): LockLostError | null;
   /** Like `release`, but the answer costs no promise where it is known at once. */
@@ -58,7 +61,6 @@ export class KeyHandle implements EngineHandle {
   }
 
   assertHeld(): void {
-    this.#context.clock.resync();
     if (!this.held) {
       throw this.#hold.turn.lost ?? new LockLostError({ keys: this.keys, reason: 'released' });
     }
@@ -70,9 +72,10 @@ export class KeyHandle implements EngineHandle {
     const span = ttl === undefined ? lease.ttl : parseTtl(ttl);
     this.assertHeld();
     try {
+      const limit = Math.min(span / 2, MAX_ANSWER_TIME, lease.remaining(clock.now()));
       await bounded(
         renewals.extend(lease, span),
-        span / 2,
+        limit,
         clock,
         () => new Error('no answer in time'),
       );
@@ -112,6 +115,10 @@ export class KeyHandle implements EngineHandle {
 
   isOf(context: EngineContext): boolean {
     return this.#context === context;
+  }
+
+  get isLive(): boolean {
+    return this.held;
   }
 
   lostError(): LockLostError | null {

@@ -23,4 +23,13 @@ export class Pacer {
   afterYield(callback: () => void): void {
     this.#clock.setImmediate(callback);
   }
+
+  /** Counts a turn, and calls back at once or after the yield that is due. */
+  pace(callback: () => void): void {
+    if (this.mustYield) {
+      this.afterYield(callback);
+    } else {
+      callback();
+    }
+  }
 }

@@ -2,7 +2,7 @@ import { LockDriverError } from '../errors/lock-driver.error.js';
 import type { LockDriver, RenewRequest, RenewResult } from '../interfaces/lock-driver.interface.js';
 import type { Clock } from './clock.js';
 import { cancel, type DueLists, type DueRole } from './due-lists.js';
-import { LAST_STEP, type Lease } from './lease.js';
+import { DEADLINE, FIRST_RENEWAL, type Lease } from './lease.js';
 import type { LockEvents } from './lock-events.js';
 import { isPending } from './maybe-promise.js';
 
@@ -13,13 +13,13 @@ const BATCH_SIZE = 1000;
 const SLACK = 1 / 20;
 
 /** Renewals of one list come early by up to so much of that time, so that replicas do not renew in step. */
-const JITTER = 1 / 10;
+const JITTER = 1 / 20;
 
-/** Renewals that are on their way: what they asked for, and how the leases stood when they were sent. */
-interface Batch {
-  readonly leases: readonly Lease[];
-  readonly requests: readonly RenewRequest[];
-  readonly epochs: readonly number[];
+/** A renewal that is on its way: what it asks for, and how the lease stood when it was sent. */
+interface Renewal {
+  readonly lease: Lease;
+  readonly request: RenewRequest;
+  readonly epoch: number;
   readonly sentAt: number;
 }
 
@@ -49,12 +49,10 @@ export class RenewalScheduler {
 
   /** Schedules what comes next in the lease's life. */
   watch(lease: Lease): void {
-    const span = (lease.ttl * lease.step) / LAST_STEP;
-    const renewAt = lease.confirmedAt + span;
-    if (!lease.autoExtend || lease.step === LAST_STEP || renewAt >= lease.deadline) {
-      this.#deadlines.schedule(lease, lease.deadline, lease.ttl);
+    if (lease.autoExtend && lease.step < DEADLINE) {
+      this.#renewals.schedule(lease, lease.dueNext, lease.span);
     } else {
-      this.#renewals.schedule(lease, renewAt, span);
+      this.#deadlines.schedule(lease, lease.deadline, lease.ttl);
     }
   }
 
@@ -69,14 +67,15 @@ export class RenewalScheduler {
     const sentAt = this.#clock.now();
     const shorten = lease.retime(ttl, sentAt);
     this.watch(lease);
-    const request = { key: lease.key, owner: lease.owner, ttl, ...(shorten && { shorten }) };
-    const batch = { leases: [lease], requests: [request], epochs: [lease.epoch], sentAt };
+    const { key, owner, epoch } = lease;
+    const request = shorten ? { key, owner, ttl, shorten } : { key, owner, ttl };
+    const renewal = { lease, request, epoch, sentAt };
     try {
-      const results = await this.#driver.renew(batch.requests);
-      this.#answered(batch, results);
+      const results = await this.#driver.renew([request]);
+      this.#answered([renewal], results);
       return results[0]!.renewed;
     } catch (error) {
-      this.#doubt(lease, error);
+      this.#doubt(renewal, error);
       throw error;
     }
   }
@@ -86,18 +85,11 @@ export class RenewalScheduler {
       lease.keeper.leaseLost(lease, 'expired');
       return;
     }
-    if (lease.step > 2) {
-      this.#doubt(
-        lease,
-        new LockDriverError('A renewal has not been answered', { keys: [lease.key] }),
-      );
+    if (lease.step > FIRST_RENEWAL) {
+      const error = new LockDriverError('A renewal has not been answered', { keys: [lease.key] });
+      this.#doubt({ lease, sentAt: now }, error);
     }
-    do {
-      lease.step++;
-    } while (
-      lease.step < LAST_STEP &&
-      lease.confirmedAt + (lease.ttl * lease.step) / LAST_STEP <= now
-    );
+    lease.nextStep(now);
     this.watch(lease);
     this.#collected.push(lease);
     lease.keeper.leaseGoesOn(lease, now);
@@ -112,72 +104,70 @@ export class RenewalScheduler {
   }
 
   #send(leases: readonly Lease[]): void {
-    const batch: Batch = {
-      leases,
-      requests: leases.map(({ key, owner, ttl }) => ({ key, owner, ttl })),
-      epochs: leases.map((lease) => lease.epoch),
-      sentAt: this.#clock.now(),
-    };
+    const sentAt = this.#clock.now();
+    const renewals = leases.map((lease): Renewal => {
+      const { key, owner, ttl, epoch } = lease;
+      return { lease, request: { key, owner, ttl }, epoch, sentAt };
+    });
     try {
-      const answer = this.#driver.renew(batch.requests);
+      const answer = this.#driver.renew(renewals.map(({ request }) => request));
       if (isPending(answer)) {
         answer.then(
-          (results) => this.#answered(batch, results),
-          (error: unknown) => this.#failed(batch, error),
+          (results) => this.#answered(renewals, results),
+          (error: unknown) => this.#failed(renewals, error),
         );
       } else {
-        this.#answered(batch, answer);
+        this.#answered(renewals, answer);
       }
     } catch (error) {
-      this.#failed(batch, error);
+      this.#failed(renewals, error);
     }
   }
 
-  #answered(batch: Batch, results: readonly RenewResult[]): void {
+  #answered(renewals: readonly Renewal[], results: readonly RenewResult[]): void {
     if (!Array.isArray(results)) {
-      return this.#failed(
-        batch,
-        new LockDriverError(
-          `The ${this.#driver.name} driver answered a renewal with ${typeof results}`,
-        ),
-      );
+      this.#failed(renewals, this.#rubbish(results));
+      return;
     }
-    batch.leases.forEach((lease, i) => {
-      const result = results[i] as RenewResult | undefined;
-      if (lease.state === 'ended') {
-        return;
-      }
-      if (result === undefined) {
-        this.#doubt(
-          lease,
-          new LockDriverError(`The ${this.#driver.name} driver left out an answer`, {
-            keys: [lease.key],
-          }),
-        );
-      } else if (result.renewed) {
-        this.#confirm(lease, batch, i);
-      } else {
-        lease.keeper.leaseLost(lease, 'taken');
-      }
-    });
+    renewals.forEach((renewal, i) => this.#answeredOne(renewal, results[i]));
   }
 
-  #confirm(lease: Lease, batch: Batch, i: number): void {
-    lease.confirm(batch.sentAt, batch.requests[i]!.ttl, batch.epochs[i]!);
-    this.watch(lease);
-    this.#events.renewed(lease);
+  #answeredOne(renewal: Renewal, result: unknown): void {
+    const { lease, request, epoch, sentAt } = renewal;
+    if (lease.state === 'ended') {
+      return;
+    }
+    if (!isResult(result)) {
+      this.#doubt(renewal, this.#rubbish(result));
+    } else if (result.renewed) {
+      lease.confirm(sentAt, request.ttl, epoch, request.shorten === true);
+      this.watch(lease);
+      this.#events.renewed(lease);
+    } else {
+      lease.keeper.leaseLost(lease, 'taken');
+    }
   }
 
-  #failed(batch: Batch, error: unknown): void {
-    for (const lease of batch.leases) {
-      this.#doubt(lease, error);
+  #failed(renewals: readonly Renewal[], error: unknown): void {
+    for (const renewal of renewals) {
+      this.#doubt(renewal, error);
     }
   }
 
   /** Not knowing is not losing: the lease stands until its deadline, and the next try may settle it. */
-  #doubt(lease: Lease, cause: unknown): void {
-    if (lease.doubt()) {
+  #doubt({ lease, sentAt }: Pick<Renewal, 'lease' | 'sentAt'>, cause: unknown): void {
+    if (lease.doubt(sentAt)) {
       this.#events.unknown(lease, 'renew', cause, lease.remaining(this.#clock.now()));
     }
   }
+
+  #rubbish(answer: unknown): LockDriverError {
+    return new LockDriverError(
+      `The ${this.#driver.name} driver answered a renewal with ${String(answer)}`,
+    );
+  }
+}
+
+function isResult(result: unknown): result is RenewResult {
+  return typeof (result as RenewResult | null | undefined)?.renewed === 'boolean';
 }

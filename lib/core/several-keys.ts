@@ -43,7 +43,7 @@ export async function acquireSeveral(
     }
     await releaseAll(handles);
     if (clock.now() - startedAt >= settings.wait) {
-      throw lost.lostError() ?? new Error('unreachable');
+      lost.assertHeld();
     }
   }
 }
@@ -83,7 +83,11 @@ class SeveralHandle implements EngineHandle {
   }
 
   get signal(): AbortSignal {
-    return (this.#controller ??= this.#watch()).signal;
+    if (this.#controller === null) {
+      this.#controller = new AbortController();
+      this.#handles.forEach(({ signal }) => this.#watch(signal));
+    }
+    return this.#controller.signal;
   }
 
   get held(): boolean {
@@ -103,7 +107,7 @@ class SeveralHandle implements EngineHandle {
   }
 
   release(): Promise<boolean> {
-    return (this.#closed ??= releaseAll(this.#handles));
+    return (this.#closed ??= this.#release());
   }
 
   close(): Answer {
@@ -129,6 +133,10 @@ class SeveralHandle implements EngineHandle {
     return null;
   }
 
+  get isLive(): boolean {
+    return this.#handles.some((handle) => handle.held);
+  }
+
   isOf(context: EngineContext): boolean {
     return this.#handles[0]!.isOf(context);
   }
@@ -139,17 +147,24 @@ class SeveralHandle implements EngineHandle {
     );
   }
 
-  /** Aborts with the first key that is lost. The signals of the keys end with their turns, so nothing is left behind. */
-  #watch(): AbortController {
-    const controller = new AbortController();
-    for (const { signal } of this.#handles) {
-      const abort = (): void => controller.abort(signal.reason);
-      if (signal.aborted) {
-        abort();
-      } else {
-        signal.addEventListener('abort', abort, { once: true });
-      }
+  #release(): Promise<boolean> {
+    // A key that was joined has a signal that lives on.
+    if (this.#controller !== null) {
+      this.#handles.forEach(({ signal }) => signal.removeEventListener('abort', this));
     }
-    return controller;
+    return releaseAll(this.#handles);
+  }
+
+  #watch(signal: AbortSignal): void {
+    if (signal.aborted) {
+      this.#controller?.abort(signal.reason);
+    } else {
+      signal.addEventListener('abort', this);
+    }
+  }
+
+  /** One of the keys is lost. */
+  handleEvent({ target }: Event): void {
+    this.#controller?.abort((target as AbortSignal).reason);
   }
 }

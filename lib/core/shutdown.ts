@@ -54,6 +54,7 @@ export class Shutdown {
       line.lose('stopped');
     }
     await this.#releasesAnswered();
+    this.#closeLines(() => false);
     await disowner.stop(LAST_RELEASES);
     lists.stop();
   }

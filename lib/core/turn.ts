@@ -1,6 +1,6 @@
 import { LockLostError, type LockLostReason } from '../errors/lock-lost.error.js';
 import type { AcquireSettings } from './acquire-settings.js';
-import type { Timer } from './clock.js';
+import { cancel, Due } from './due-lists.js';
 import type { EngineContext } from './engine-context.js';
 import { Hold } from './hold.js';
 import type { Lease } from './lease.js';
@@ -25,7 +25,7 @@ export class Turn {
   settled = false;
   #toldHeldLong = false;
   #controller: AbortController | null = null;
-  #maxHold: Timer | null = null;
+  #maxHold: MaxHold | null = null;
   #onSettled: (() => void)[] | null = null;
 
   constructor(
@@ -38,11 +38,8 @@ export class Turn {
   ) {
     this.root = new Hold(this, null);
     if (settings.maxHold !== Infinity) {
-      this.#maxHold = context.clock.setTimeout(
-        () => lease.keeper.leaseLost(lease, 'maxHold'),
-        settings.maxHold,
-      );
-      this.#maxHold.unref();
+      this.#maxHold = new MaxHold(this);
+      context.maxHolds.schedule(this.#maxHold, startedAt + settings.maxHold, settings.maxHold);
     }
   }
 
@@ -106,10 +103,20 @@ export class Turn {
     (this.#onSettled ??= []).push(callback);
   }
 
+  maxHoldOver(): void {
+    this.lease.keeper.leaseLost(this.lease, 'maxHold');
+  }
+
   #stopMaxHold(): void {
     if (this.#maxHold !== null) {
-      this.context.clock.clearTimeout(this.#maxHold);
-      this.#maxHold = null;
+      cancel(this.#maxHold);
     }
+  }
+}
+
+/** The moment at which a turn has been held for too long. */
+export class MaxHold extends Due {
+  constructor(readonly turn: Turn) {
+    super();
   }
 }

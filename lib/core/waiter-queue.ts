@@ -62,17 +62,13 @@ export class Waiter extends Due {
 
   grant(handle: KeyHandle): void {
     this.#leave();
-    if (this.#context.pacer.mustYield) {
-      this.#context.pacer.afterYield(() => this.#resolve(handle));
-    } else {
-      this.#resolve(handle);
-    }
+    this.#context.pacer.pace(() => this.#resolve(handle));
   }
 
   /** Takes the waiter out and tells it why it gets nothing. */
   fail(error: LockError): void {
     this.#leave();
-    this.#reject(error);
+    this.#context.pacer.pace(() => this.#reject(error));
   }
 
   timedOut(now: number): void {

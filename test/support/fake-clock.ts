@@ -24,14 +24,14 @@ export function microtasks(): Promise<void> {
 
 /** A clock that moves when a test says so. */
 export class FakeClock implements Clock {
-  /** What `resync` will find that `now()` missed. */
+  /** How long the machine was suspended, unseen by any timer. */
   suspended = 0;
   #time = 1_000_000;
   readonly #timers = new Set<FakeTimer>();
   #immediates: (() => void)[] = [];
 
   now(): number {
-    return this.#time;
+    return this.#time + this.suspended;
   }
 
   setTimeout(callback: () => void, ms: number): Timer {
@@ -46,11 +46,6 @@ export class FakeClock implements Clock {
 
   setImmediate(callback: () => void): void {
     this.#immediates.push(callback);
-  }
-
-  resync(): void {
-    this.#time += this.suspended;
-    this.suspended = 0;
   }
 
   /** How many timers are armed. */
