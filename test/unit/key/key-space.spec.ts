@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { LockKeyError } from '../../../lib/errors/lock-key.error.js';
 import { KeySpace } from '../../../lib/key/key-space.js';
