@@ -10,6 +10,9 @@ const driver = new MemoryLockDriver();
 const resolve = (input: unknown): ReturnType<typeof resolveServiceOptions> =>
   resolveServiceOptions(input as LockDriver);
 
+const namespace = (): string => 'tenant';
+const mapErrors = (): string => 'mapped';
+
 describe('resolveServiceOptions', () => {
   it('takes a driver alone, and keeps the very instance', () => {
     const resolved = resolve(driver);
@@ -28,8 +31,6 @@ describe('resolveServiceOptions', () => {
   });
 
   it('takes options, and makes the defaults of all locks from them', () => {
-    const namespace = (): string => 'tenant';
-    const mapErrors = (): string => 'mapped';
     const resolved = resolve({
       driver,
       name: 'billing',
