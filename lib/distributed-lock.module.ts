@@ -1,0 +1,96 @@
+import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { LOCK_SERVICE_OPTIONS } from './distributed-lock.constants.js';
+import { LockConfigError } from './errors/lock-config.error.js';
+import type {
+  DistributedLockModuleAsyncOptions,
+  DistributedLockModuleOptions,
+  LockServiceOptions,
+} from './interfaces/distributed-lock-module-options.interface.js';
+import type { LockDriver } from './interfaces/lock-driver.interface.js';
+import { LockService } from './lock.service.js';
+import { getLockServiceToken } from './lock-service.token.js';
+import {
+  checkFactoryResult,
+  type ResolvedAsyncOptions,
+  resolveAsyncOptions,
+} from './options/resolve-async-options.js';
+import { isDriver, resolveServiceOptions } from './options/resolve-service-options.js';
+
+/** Brings `LockService` into an application. */
+@Module({})
+export class DistributedLockModule {
+  /** One instance over a driver that is there already: `forRoot(driver)` or `forRoot({ driver, ttl: '30s' })`. */
+  static forRoot(options: LockDriver | DistributedLockModuleOptions): DynamicModule {
+    const { name, isGlobal } = resolveServiceOptions(options);
+    const make = (): LockDriver | Omit<LockServiceOptions, 'name'> =>
+      isDriver(options) ? options : withoutPlace(options);
+    return defineModule({
+      name,
+      isGlobal,
+      imports: [],
+      source: { providers: [], inject: [], make },
+    });
+  }
+
+  /** One instance whose driver or options are made from what the application provides. */
+  static forRootAsync(options: DistributedLockModuleAsyncOptions): DynamicModule {
+    return defineModule(resolveAsyncOptions(options));
+  }
+}
+
+function withoutPlace({
+  name: _name,
+  isGlobal: _isGlobal,
+  ...options
+}: DistributedLockModuleOptions): LockServiceOptions {
+  return options;
+}
+
+function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions): DynamicModule {
+  const token = getLockServiceToken(name);
+  const options: FactoryProvider<Omit<LockServiceOptions, 'name'>> = {
+    provide: LOCK_SERVICE_OPTIONS,
+    inject: [ModulesContainer, ...source.inject],
+    useFactory: async (modules: ModulesContainer, ...dependencies: unknown[]) => {
+      // Before the factory: a refused instance must not have made a driver.
+      assertOnlyInstance(modules, name);
+      return checkFactoryResult(await source.make(...(dependencies as never[])));
+    },
+  };
+  const service: FactoryProvider<LockService> = {
+    provide: token,
+    inject: [LOCK_SERVICE_OPTIONS, ModulesContainer],
+    useFactory: (given: Omit<LockServiceOptions, 'name'>, modules: ModulesContainer) =>
+      new LockService({ ...given, name }, () => lockServicesIn(modules)),
+  };
+  return {
+    module: DistributedLockModule,
+    global: isGlobal,
+    imports,
+    providers: [...source.providers, options, service],
+    exports: [token],
+  };
+}
+
+/** Nest tells modules apart by reference, so a second one of the same name would silently have locks of its own. */
+function assertOnlyInstance(modules: ModulesContainer, name: string): void {
+  const token = getLockServiceToken(name);
+  const instances = [...modules.values()].filter(
+    ({ metatype, providers }) => metatype === DistributedLockModule && providers.has(token),
+  );
+  if (instances.length > 1) {
+    throw new LockConfigError(
+      `DistributedLockModule is set up ${instances.length} times with the name "${name}": set it up once and import that, ` +
+        `or give each its own \`name\``,
+    );
+  }
+}
+
+function lockServicesIn(modules: ModulesContainer): LockService[] {
+  return [...modules.values()]
+    .filter(({ metatype }) => metatype === DistributedLockModule)
+    .flatMap(({ providers }) => [...providers.values()])
+    .map((provider): unknown => provider.instance)
+    .filter((instance) => instance instanceof LockService);
+}
