@@ -1,0 +1,30 @@
+export { currentLock } from './core/frames.js';
+export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
+export { DistributedLockModule } from './distributed-lock.module.js';
+export {
+  MemoryLockDriver,
+  type MemoryLockDriverOptions,
+} from './drivers/memory/memory-lock.driver.js';
+export { LockAbortedError } from './errors/lock-aborted.error.js';
+export { LockClosedError } from './errors/lock-closed.error.js';
+export { LockConfigError } from './errors/lock-config.error.js';
+export { LockDeadlockError } from './errors/lock-deadlock.error.js';
+export { LockDriverError } from './errors/lock-driver.error.js';
+export { LockKeyError } from './errors/lock-key.error.js';
+export {
+  LockLostError,
+  type LockLostDetails,
+  type LockLostReason,
+} from './errors/lock-lost.error.js';
+export { LockQueueFullError } from './errors/lock-queue-full.error.js';
+export { LockTimeoutError, type LockTimeoutDetails } from './errors/lock-timeout.error.js';
+export { LockError, type LockErrorDetails } from './errors/lock.error.js';
+export { StaleFencingTokenError } from './errors/stale-fencing-token.error.js';
+export type * from './interfaces/distributed-lock-module-options.interface.js';
+export type * from './interfaces/lock-driver.interface.js';
+export type * from './interfaces/lock-event.interface.js';
+export type * from './interfaces/lock-handle.interface.js';
+export type * from './interfaces/lock-options.interface.js';
+export { lockKey, type LockKeyValue } from './key/lock-key.js';
+export { getLockServiceToken } from './lock-service.token.js';
+export { LockService, type LockKeys, type LockWork } from './lock.service.js';
