@@ -125,8 +125,11 @@ export class Disowner {
     }
   }
 
-  #answered(orphan: Orphan, result: ReleaseResult | undefined): void {
-    if (result !== undefined && (orphan.certain || (result.released && !orphan.open))) {
+  #answered(orphan: Orphan, result: ReleaseResult | undefined | null): void {
+    const isSettled = orphan.certain
+      ? result?.released !== undefined
+      : result?.released && !orphan.open;
+    if (isSettled) {
       this.#drop(orphan);
     }
   }

@@ -17,7 +17,7 @@ export function mayHandOver(turn: Turn, next: Waiter, run: Run, now: number): bo
   return (
     settings.handover &&
     turn.settings.handover &&
-    claim.alone &&
+    claim.since === null &&
     settings.ttl === lease.ttl &&
     settings.autoExtend === lease.autoExtend &&
     !lease.retimed &&

@@ -88,20 +88,22 @@ export class LockEngine {
 
   /** Takes one key: at once where line and driver allow, else by a promise. Throws or rejects with a `LockError`. */
   acquire(key: string, settings: AcquireSettings): MaybePromise<KeyHandle> {
-    return this.#acquire(key, settings, true);
+    return this.#acquire(key, settings, null);
   }
 
   /** Takes several keys, given without duplicates and in one order everywhere: all of them or none. */
   acquireAll(keys: readonly string[], settings: AcquireSettings): Promise<EngineHandle> {
     const { clock } = this.#context;
-    return acquireSeveral(keys, settings, clock, (key, rest) => this.#acquire(key, rest, false));
+    return acquireSeveral(keys, settings, clock, (key, each, since) =>
+      this.#acquire(key, each, since),
+    );
   }
 
-  #acquire(key: string, settings: AcquireSettings, alone: boolean): MaybePromise<KeyHandle> {
+  #acquire(key: string, settings: AcquireSettings, since: number | null): MaybePromise<KeyHandle> {
     const { pacer } = this.#context;
     let handle: MaybePromise<KeyHandle>;
     try {
-      handle = this.#take(key, settings, alone);
+      handle = this.#take(key, settings, since);
     } catch (error) {
       if (!pacer.mustYield) {
         throw error;
@@ -115,7 +117,7 @@ export class LockEngine {
     return new Promise((resolve) => pacer.afterYield(() => resolve(handle)));
   }
 
-  #take(key: string, settings: AcquireSettings, alone: boolean): MaybePromise<KeyHandle> {
+  #take(key: string, settings: AcquireSettings, since: number | null): MaybePromise<KeyHandle> {
     if (settings.signal?.aborted) {
       throw new LockAbortedError(`The caller's signal had aborted before ${key} was asked for`, {
         keys: [key],
@@ -127,14 +129,14 @@ export class LockEngine {
       const now = this.#context.clock.now();
       const hold = currentHold(key, this.#context, now);
       if (hold !== null) {
-        return this.#join(hold, { settings, alone, nested: true }, now);
+        return this.#join(hold, { settings, since, nested: true }, now);
       }
       nested = isUnderLock(this.#context);
     }
     if (this.#shutdown.closed && !nested) {
       throw closedError(key);
     }
-    const claim = { settings, alone, nested };
+    const claim = { settings, since, nested };
     const line = this.#lines.get(key);
     if (line !== undefined) {
       return line.enter(claim);

@@ -72,13 +72,8 @@ export class KeyHandle implements EngineHandle {
     const span = ttl === undefined ? lease.ttl : parseTtl(ttl);
     this.assertHeld();
     try {
-      const limit = Math.min(span / 2, MAX_ANSWER_TIME, lease.remaining(clock.now()));
-      await bounded(
-        renewals.extend(lease, span),
-        limit,
-        clock,
-        () => new Error('no answer in time'),
-      );
+      const ms = Math.min(span / 2, MAX_ANSWER_TIME);
+      await bounded(renewals.extend(lease, span), { clock, ms, signal: this.signal });
     } catch (cause) {
       this.assertHeld();
       throw cause instanceof LockError
@@ -107,6 +102,14 @@ export class KeyHandle implements EngineHandle {
   toJSON(): LockHandleJson {
     const { keys, owner, held, remaining } = this;
     return { keys, owner, fencingTokens: this.fencingTokens.map(String), held, remaining };
+  }
+
+  /** Starts `maxHold` now, unless the lock was joined and is another's. */
+  limit(maxHold: number): void {
+    const { turn } = this.#hold;
+    if (turn.root === this.#hold) {
+      turn.limit(maxHold, this.#context.clock.now());
+    }
   }
 
   holdOn(key: string, context: EngineContext): Hold | null {

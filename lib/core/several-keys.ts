@@ -1,5 +1,6 @@
 import type { LockLostError } from '../errors/lock-lost.error.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
+import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
 import type { LockHandleJson } from '../interfaces/lock-handle.interface.js';
 import type { Duration } from '../interfaces/lock-options.interface.js';
 import type { AcquireSettings } from './acquire-settings.js';
@@ -13,7 +14,8 @@ import type { Answer } from './maybe-promise.js';
 export type AcquireOne = (
   key: string,
   settings: AcquireSettings,
-) => KeyHandle | PromiseLike<KeyHandle>;
+  since: number,
+) => MaybePromise<KeyHandle>;
 
 /**
  * Takes all keys in the given order, each held while the next is waited for: all of them or none. A key that is lost
@@ -25,13 +27,13 @@ export async function acquireSeveral(
   clock: Clock,
   acquireOne: AcquireOne,
 ): Promise<EngineHandle> {
-  const startedAt = clock.now();
+  const since = clock.now();
+  const each = { ...settings, maxHold: Infinity };
   for (;;) {
     const handles: KeyHandle[] = [];
     try {
       for (const key of keys) {
-        const wait = Math.max(0, settings.wait - (clock.now() - startedAt));
-        handles.push(await acquireOne(key, { ...settings, wait }));
+        handles.push(await acquireOne(key, each, since));
       }
     } catch (error) {
       await releaseAll(handles);
@@ -39,10 +41,12 @@ export async function acquireSeveral(
     }
     const lost = handles.find((handle) => !handle.held);
     if (lost === undefined) {
+      // It counts from when all are held, or waiting for the last could use it up.
+      handles.forEach((handle) => handle.limit(settings.maxHold));
       return new SeveralHandle(handles);
     }
     await releaseAll(handles);
-    if (clock.now() - startedAt >= settings.wait) {
+    if (clock.now() - since >= settings.wait) {
       lost.assertHeld();
     }
   }
@@ -103,7 +107,11 @@ class SeveralHandle implements EngineHandle {
   }
 
   async extend(ttl?: Duration): Promise<void> {
-    await Promise.all(this.#handles.map((handle) => handle.extend(ttl)));
+    const extended = await Promise.allSettled(this.#handles.map((handle) => handle.extend(ttl)));
+    const failure = extended.find(({ status }) => status === 'rejected');
+    if (failure !== undefined) {
+      throw (failure as PromiseRejectedResult).reason;
+    }
   }
 
   release(): Promise<boolean> {

@@ -37,9 +37,14 @@ export class Turn {
     readonly keeper: TurnKeeper,
   ) {
     this.root = new Hold(this, null);
-    if (settings.maxHold !== Infinity) {
+    this.limit(settings.maxHold, startedAt);
+  }
+
+  /** Gives the turn up for lost when `maxHold` has passed since `from`. */
+  limit(maxHold: number, from: number): void {
+    if (maxHold !== Infinity) {
       this.#maxHold = new MaxHold(this);
-      context.maxHolds.schedule(this.#maxHold, startedAt + settings.maxHold, settings.maxHold);
+      this.context.maxHolds.schedule(this.#maxHold, from + maxHold, maxHold);
     }
   }
 

@@ -18,8 +18,8 @@ export interface WaitingPlace {
 /** What a caller asks for beyond its settings. */
 export interface Claim {
   readonly settings: AcquireSettings;
-  /** Whether the caller wants this one key, or several together. */
-  readonly alone: boolean;
+  /** When the caller began to ask for several keys together; null if it wants this one alone. */
+  readonly since: number | null;
   /** Whether it is called from under a lock that is still held: it may go on while the engine shuts down. */
   readonly nested: boolean;
 }
@@ -27,6 +27,7 @@ export interface Claim {
 /** One caller that waits for a key. It is settled once: by a grant, by a failure, by its time or by its signal. */
 export class Waiter extends Due {
   readonly promise: Promise<KeyHandle>;
+  readonly enteredAt: number;
   next: Waiter | null = null;
   previous: Waiter | null = null;
   readonly #context: EngineContext;
@@ -38,9 +39,10 @@ export class Waiter extends Due {
     context: EngineContext,
     place: WaitingPlace,
     readonly claim: Claim,
-    readonly enteredAt: number,
+    now: number,
   ) {
     super();
+    this.enteredAt = claim.since ?? now;
     this.#context = context;
     this.#place = place;
     this.promise = new Promise((resolve, reject) => {
@@ -50,7 +52,7 @@ export class Waiter extends Due {
     place.waiters.push(this);
     const { wait, signal } = claim.settings;
     if (wait > 0 && wait !== Infinity) {
-      context.waits.schedule(this, enteredAt + wait, wait);
+      context.waits.schedule(this, this.enteredAt + wait, wait);
     }
     signal?.addEventListener('abort', this);
     context.lists.keepAlive();
