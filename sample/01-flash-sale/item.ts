@@ -1,0 +1,5 @@
+/** Something for sale. */
+export interface Item {
+  readonly id: string;
+  readonly stock: number;
+}
