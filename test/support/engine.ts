@@ -35,12 +35,14 @@ export class TestEngine {
       clockSkew = 0,
       handoverMaxTime = 100,
       observed = false,
+      random = () => 0.5,
       ...defaults
     }: Partial<AcquireSettings> & {
       node?: string;
       clockSkew?: number;
       handoverMaxTime?: number;
       observed?: boolean;
+      random?: () => number;
     } = {},
   ) {
     const events = new LockEvents((event) => this.logged.push(event));
@@ -56,7 +58,7 @@ export class TestEngine {
       handoverMaxTime,
       parseTtl: Number,
       clock,
-      random: () => 0.5,
+      random,
     });
   }
 
