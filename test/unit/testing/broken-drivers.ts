@@ -81,7 +81,7 @@ export const DEFECTS: Readonly<Record<string, readonly [noticedBy: RegExp, Defec
   ],
   'lets leases end at once': [/denies a lock/, onAcquire((request) => ({ ...request, ttl: 0 }))],
   'lets leases end early': [
-    /and not before/,
+    /and for how long/,
     onAcquire((request) => ({ ...request, ttl: request.ttl / 3 })),
   ],
   'never lets leases end': [
@@ -197,7 +197,7 @@ export const DEFECTS: Readonly<Record<string, readonly [noticedBy: RegExp, Defec
   ],
   'marks every denied try': [
     /will not come back/,
-    onAcquire((request) => ({ ...request, wantFor: request.wantFor ?? 1000 })),
+    onAcquire((request) => ({ ...request, wantFor: request.wantFor ?? 600_000 })),
   ],
   'keeps the last mark instead of the longest': [
     /the longest of several marks/,

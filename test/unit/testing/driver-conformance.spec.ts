@@ -1,36 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { LockDriver } from '../../../lib/interfaces/lock-driver.interface.js';
 import { describeLockDriver } from '../../../lib/testing/driver-conformance.js';
 import { broken, DEFECTS } from './broken-drivers.js';
+import { remote } from './remote-driver.js';
 import { failuresOf } from './run-suite.js';
 
 const check = (driver: LockDriver, timeout?: number): Promise<string[]> =>
   failuresOf((test) =>
     describeLockDriver(test, { name: driver.name, create: () => driver, timeout }),
   );
-
-async function later<T>(ask: () => T): Promise<Awaited<T>> {
-  await sleep(Math.random() * 4);
-  const answer = await ask();
-  await sleep(Math.random() * 4);
-  return answer;
-}
-
-/** The driver as it looks over a network: every answer takes a while, and there are no notices. */
-function remote(driver: LockDriver): LockDriver {
-  return {
-    name: 'remote',
-    connect: () => later(() => undefined),
-    acquire: (request) => later(() => driver.acquire(request)),
-    renew: (leases) => later(() => driver.renew(leases)),
-    release: (lease) => later(() => driver.release(lease)),
-    inspect: (key) => later(() => driver.inspect(key)),
-    list: (request) => later(() => driver.list(request)),
-    forceRelease: (key) => later(() => driver.forceRelease(key)),
-    close: () => later(() => undefined),
-  };
-}
 
 describe('the driver conformance suite', { timeout: 60_000 }, () => {
   it('finds no fault with a driver that answers at once', async () => {
