@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { nest11 } from './test/nest11/nest11.plugin.js';
 
 const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -23,8 +24,23 @@ export default defineConfig({
         test: {
           name: 'lib',
           include: ['test/**/*.spec.ts'],
-          exclude: ['test/package/tarball.spec.ts'],
+          exclude: ['**/node_modules/**', 'test/package/tarball.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
+          globalSetup: ['test/support/redis.global-setup.ts'],
+          provide: { nest: 12 },
+        },
+      },
+      {
+        // All that boots applications, on the other major that we support.
+        extends: true,
+        plugins: [nest11()],
+        test: {
+          name: 'nest 11',
+          include: ['test/e2e/**/*.spec.ts', 'test/unit/service/**/*.spec.ts'],
+          exclude: ['**/node_modules/**'],
+          setupFiles: ['test/support/setup.ts'],
+          globalSetup: ['test/nest11/install.ts', 'test/support/redis.global-setup.ts'],
+          provide: { nest: 11 },
         },
       },
       {
