@@ -75,16 +75,18 @@ export class SystemClock implements Clock {
     const wallAhead = this.#sources.wall() - monotonic;
     if (Math.abs(wallAhead - this.#wallAhead) > TOLERANCE) {
       this.#wallAhead = wallAhead;
-      this.#catchUp(monotonic);
+      this.#catchUp();
     }
   }
 
-  #catchUp(monotonic: number): void {
-    const uptimeAhead = this.#sources.uptime() - monotonic;
+  #catchUp(): void {
+    const upFor = this.#sources.uptime();
+    // Read last: what passes between the two makes the difference smaller, and is not taken for a suspension.
+    const uptimeAhead = upFor - this.#sources.monotonic();
     if (uptimeAhead - this.#uptimeAhead > TOLERANCE) {
       this.#missed += uptimeAhead - this.#uptimeAhead;
     }
-    this.#uptimeAhead = uptimeAhead;
+    this.#uptimeAhead = Math.max(this.#uptimeAhead, uptimeAhead);
   }
 }
 

@@ -106,15 +106,22 @@ export class Lease extends Due {
     return this.state === 'ended' ? 0 : Math.max(0, this.deadline - now);
   }
 
+  /** What a renewal for `ttl` that is sent now surely gives, if it is confirmed: a shortening may yet run after it. */
+  sureTtl(ttl: number): number {
+    return Math.min(ttl, ...(this.#shortenings?.values() ?? []));
+  }
+
+  /** A shortening has run at the backend, and runs no more. */
+  shortened(epoch: number): void {
+    this.#shortenings?.delete(epoch);
+  }
+
   /**
-   * The backend confirmed a renewal for `ttl` that was sent at `sentAt`, in that epoch. Replies may come late and out
-   * of order: the later deadline stands.
+   * The backend confirmed a renewal that was sent at `sentAt`, in that epoch. Replies may come late and out of order:
+   * the later deadline stands.
    */
-  confirm(sentAt: number, ttl: number, epoch: number, shortened = false): void {
-    if (shortened) {
-      this.#shortenings?.delete(epoch);
-    }
-    const life = this.#lifeOf(Math.min(ttl, ...(this.#shortenings?.values() ?? [])));
+  confirm(sentAt: number, sureTtl: number, epoch: number): void {
+    const life = this.#lifeOf(sureTtl);
     if (this.state === 'ended' || epoch !== this.epoch || sentAt + life < this.deadline) {
       return;
     }

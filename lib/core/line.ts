@@ -33,6 +33,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   #lease: Lease | null = null;
   /** Since when waiters of this process have followed one another; 0 while none has the lock. */
   #runStartedAt = 0;
+  /** Until when others are known to want the lock. */
+  #wantedUntil = 0;
   #waiters: WaiterQueue | null = null;
   #contender: Contender | null = null;
 
@@ -124,7 +126,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   /** Somebody else has the lock. Those who do not wait are told. */
   denied(tries: number): void {
-    this.#runStartedAt = 0;
+    this.#endRun();
     this.#failImpatient();
     if (tries === 1 && this.#head !== null) {
       this.#context.events.waiting(this.key, this.waiters.size);
@@ -161,7 +163,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   turnOver(turn: Turn): Answer {
     const next = this.#head;
-    if (next === null && turn.settings.minHold === 0) {
+    if (next === null && !turn.hasMinHold) {
       return this.#release(turn, undefined);
     }
     const { clock, events, handoverMaxTime } = this.#context;
@@ -186,8 +188,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   #released(result: ReleaseResult | null): boolean {
     this.#state = 'free';
-    const wantedFor = result?.wantedFor ?? 0;
-    if (this.#endRunIfOver() && wantedFor > 0) {
+    const wantedFor = this.#wantedForAtEndOfRun(result?.wantedFor ?? 0);
+    if (wantedFor > 0) {
       this.#failImpatient();
       this.#contend().standBack(wantedFor);
     } else {
@@ -196,14 +198,28 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     return result?.released ?? false;
   }
 
-  /** A run goes on over several leases while somebody waits here and its time is not over. */
-  #endRunIfOver(): boolean {
-    const { clock, handoverMaxTime } = this.#context;
-    const isOver = this.#head === null || clock.now() - this.#runStartedAt >= handoverMaxTime;
-    if (isOver) {
-      this.#runStartedAt = 0;
+  /**
+   * How much longer others want the lock, if this process has had it for long enough. Our own next grant clears their
+   * mark at the backend, so what a release said during the run is remembered here.
+   */
+  #wantedForAtEndOfRun(wantedFor: number): number {
+    if (wantedFor === 0 && this.#head === null) {
+      return 0;
     }
-    return isOver;
+    const { clock, handoverMaxTime } = this.#context;
+    const now = clock.now();
+    this.#wantedUntil = Math.max(this.#wantedUntil, now + wantedFor);
+    if (this.#head !== null && now - this.#runStartedAt < handoverMaxTime) {
+      return 0;
+    }
+    const wantedLonger = this.#wantedUntil - now;
+    this.#endRun();
+    return wantedLonger;
+  }
+
+  #endRun(): void {
+    this.#runStartedAt = 0;
+    this.#wantedUntil = 0;
   }
 
   /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
@@ -231,7 +247,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#lease = null;
     this.#turn = null;
     this.#state = 'free';
-    this.#runStartedAt = 0;
+    this.#endRun();
     const error = turn.lose(reason);
     this.goOn();
     this.#context.events.lost(lease, error);

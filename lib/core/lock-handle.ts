@@ -8,6 +8,7 @@ import type { EngineContext } from './engine-context.js';
 import { bounded } from './bounded.js';
 import type { Hold } from './hold.js';
 import { type Answer, FALSE, TRUE } from './maybe-promise.js';
+import type { HoldLimits } from './turn.js';
 
 /** A handle as the engine sees it. */
 export interface EngineHandle extends LockHandle {
@@ -104,11 +105,11 @@ export class KeyHandle implements EngineHandle {
     return { keys, owner, fencingTokens: this.fencingTokens.map(String), held, remaining };
   }
 
-  /** Starts `maxHold` now, unless the lock was joined and is another's. */
-  limit(maxHold: number): void {
+  /** Sets how long it is to be held, from now on, unless the lock was joined and is another's. */
+  limit(limits: HoldLimits): void {
     const { turn } = this.#hold;
     if (turn.root === this.#hold) {
-      turn.limit(maxHold, this.#context.clock.now());
+      turn.limit(limits, this.#context.clock.now());
     }
   }
 

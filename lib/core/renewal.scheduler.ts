@@ -19,6 +19,7 @@ const JITTER = 1 / 20;
 interface Renewal {
   readonly lease: Lease;
   readonly request: RenewRequest;
+  readonly sureTtl: number;
   readonly epoch: number;
   readonly sentAt: number;
 }
@@ -67,13 +68,17 @@ export class RenewalScheduler {
     const sentAt = this.#clock.now();
     const shorten = lease.retime(ttl, sentAt);
     this.watch(lease);
-    const { key, owner, epoch } = lease;
+    const { key, owner } = lease;
     const request = shorten ? { key, owner, ttl, shorten } : { key, owner, ttl };
-    const renewal = { lease, request, epoch, sentAt };
+    const renewal = renewalOf(lease, request, sentAt);
     try {
-      const results = await this.#driver.renew([request]);
-      this.#answered([renewal], results);
-      return results[0]!.renewed;
+      const results: unknown = await this.#driver.renew([request]);
+      const result: unknown = Array.isArray(results) ? results[0] : results;
+      if (!isResult(result)) {
+        throw this.#rubbish(result, [key]);
+      }
+      this.#answeredOne(renewal, result);
+      return result.renewed;
     } catch (error) {
       this.#doubt(renewal, error);
       throw error;
@@ -105,9 +110,9 @@ export class RenewalScheduler {
 
   #send(leases: readonly Lease[]): void {
     const sentAt = this.#clock.now();
-    const renewals = leases.map((lease): Renewal => {
-      const { key, owner, ttl, epoch } = lease;
-      return { lease, request: { key, owner, ttl }, epoch, sentAt };
+    const renewals = leases.map((lease) => {
+      const { key, owner, ttl } = lease;
+      return renewalOf(lease, { key, owner, ttl }, sentAt);
     });
     try {
       const answer = this.#driver.renew(renewals.map(({ request }) => request));
@@ -133,14 +138,17 @@ export class RenewalScheduler {
   }
 
   #answeredOne(renewal: Renewal, result: unknown): void {
-    const { lease, request, epoch, sentAt } = renewal;
+    const { lease, request, sureTtl, epoch, sentAt } = renewal;
     if (lease.state === 'ended') {
       return;
     }
     if (!isResult(result)) {
-      this.#doubt(renewal, this.#rubbish(result));
+      this.#doubt(renewal, this.#rubbish(result, [lease.key]));
     } else if (result.renewed) {
-      lease.confirm(sentAt, request.ttl, epoch, request.shorten === true);
+      if (request.shorten) {
+        lease.shortened(epoch);
+      }
+      lease.confirm(sentAt, sureTtl, epoch);
       this.watch(lease);
       this.#events.renewed(lease);
     } else {
@@ -161,11 +169,14 @@ export class RenewalScheduler {
     }
   }
 
-  #rubbish(answer: unknown): LockDriverError {
-    return new LockDriverError(
-      `The ${this.#driver.name} driver answered a renewal with ${String(answer)}`,
-    );
+  #rubbish(answer: unknown, keys: readonly string[] = []): LockDriverError {
+    const what = `The ${this.#driver.name} driver answered a renewal with ${String(answer)}`;
+    return new LockDriverError(what, { keys });
   }
+}
+
+function renewalOf(lease: Lease, request: RenewRequest, sentAt: number): Renewal {
+  return { lease, request, sureTtl: lease.sureTtl(request.ttl), epoch: lease.epoch, sentAt };
 }
 
 function isResult(result: unknown): result is RenewResult {

@@ -28,7 +28,8 @@ export async function acquireSeveral(
   acquireOne: AcquireOne,
 ): Promise<EngineHandle> {
   const since = clock.now();
-  const each = { ...settings, maxHold: Infinity };
+  // These count from when all keys are held: a try that fails leaves nothing behind, and waiting uses nothing up.
+  const each = { ...settings, minHold: 0, maxHold: Infinity };
   for (;;) {
     const handles: KeyHandle[] = [];
     try {
@@ -41,8 +42,7 @@ export async function acquireSeveral(
     }
     const lost = handles.find((handle) => !handle.held);
     if (lost === undefined) {
-      // It counts from when all are held, or waiting for the last could use it up.
-      handles.forEach((handle) => handle.limit(settings.maxHold));
+      handles.forEach((handle) => handle.limit(settings));
       return new SeveralHandle(handles);
     }
     await releaseAll(handles);

@@ -9,6 +9,9 @@ import type { Answer } from './maybe-promise.js';
 /** A lock held for so many ttls is worth a word to the operator. */
 const HELD_LONG = 10;
 
+/** For how long a lock is to be held, at least and at most. */
+export type HoldLimits = Pick<AcquireSettings, 'minHold' | 'maxHold'>;
+
 /** The line that a turn belongs to. */
 export interface TurnKeeper {
   /** The turn is over and everything under it has ended. */
@@ -25,6 +28,7 @@ export class Turn {
   settled = false;
   #toldHeldLong = false;
   #controller: AbortController | null = null;
+  #minHold = 0;
   #maxHold: MaxHold | null = null;
   #onSettled: (() => void)[] | null = null;
 
@@ -37,11 +41,12 @@ export class Turn {
     readonly keeper: TurnKeeper,
   ) {
     this.root = new Hold(this, null);
-    this.limit(settings.maxHold, startedAt);
+    this.limit(settings, startedAt);
   }
 
-  /** Gives the turn up for lost when `maxHold` has passed since `from`. */
-  limit(maxHold: number, from: number): void {
+  /** Sets for how long the key is to be kept at least, and after how long since `from` it is given up for lost. */
+  limit({ minHold, maxHold }: HoldLimits, from: number): void {
+    this.#minHold = minHold;
     if (maxHold !== Infinity) {
       this.#maxHold = new MaxHold(this);
       this.context.maxHolds.schedule(this.#maxHold, from + maxHold, maxHold);
@@ -67,9 +72,13 @@ export class Turn {
     return isHeldLong;
   }
 
+  get hasMinHold(): boolean {
+    return this.#minHold > 0;
+  }
+
   /** For how many milliseconds `minHold` still wants the key to be kept. */
   minHoldLeft(now: number): number | undefined {
-    const left = this.settings.minHold - (now - this.startedAt);
+    const left = this.#minHold - (now - this.startedAt);
     return left > 0 ? Math.ceil(left) : undefined;
   }
 
