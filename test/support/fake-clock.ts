@@ -48,6 +48,11 @@ export class FakeClock implements Clock {
     this.#immediates.push(callback);
   }
 
+  /** Resolves when so much time has passed. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.setTimeout(resolve, ms));
+  }
+
   /** How many timers are armed. */
   get timers(): number {
     return this.#timers.size;

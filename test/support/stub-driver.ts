@@ -46,6 +46,10 @@ export class StubDriver implements LockDriver {
   /** Commands in manner `manual`, oldest first. */
   readonly commands: Command[] = [];
   calls: Call[] = [];
+  /** How many listen for releases. */
+  listeners = 0;
+  /** Whether notices of a release get lost. */
+  deaf = false;
   onReleased: ((key: string, listener: () => void) => Unsubscribe) | undefined;
 
   constructor(
@@ -55,9 +59,7 @@ export class StubDriver implements LockDriver {
   ) {
     this.backend = backend ?? new MemoryLockDriver({ now: () => this.clock.now() });
     this.manner = { acquire: manner, renew: manner, release: manner };
-    this.onReleased = notices
-      ? (key, listener) => this.backend.onReleased(key, listener)
-      : undefined;
+    this.onReleased = notices ? (key, listener) => this.#subscribe(key, listener) : undefined;
   }
 
   acquire(request: AcquireRequest): MaybePromise<Grant | Denial> {
@@ -96,6 +98,23 @@ export class StubDriver implements LockDriver {
       throw new Error(`No ${operation} is waiting`);
     }
     return this.commands.splice(index, 1)[0] as Command<T>;
+  }
+
+  #subscribe(key: string, listener: () => void): Unsubscribe {
+    let live = true;
+    this.listeners++;
+    const unsubscribe = this.backend.onReleased(key, () => {
+      if (!this.deaf) {
+        listener();
+      }
+    });
+    return () => {
+      if (live) {
+        live = false;
+        this.listeners--;
+        unsubscribe();
+      }
+    };
   }
 
   #do<T>(operation: Operation, request: Call['request'], apply: () => T): MaybePromise<T> {
