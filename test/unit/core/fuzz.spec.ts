@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { fuzz } from '../../support/fuzz.js';
+
+const FROM = Number(process.env['FUZZ_FROM'] ?? 1);
+const SEEDS = Number(process.env['FUZZ_SEEDS'] ?? 300);
+
+describe('three processes on a backend that is slow, lossy and breaks down', () => {
+  it(
+    'never hold one key twice, never go back in tokens, and leave nothing behind',
+    { timeout: 60_000 + SEEDS * 100 },
+    async () => {
+      const violations: string[] = [];
+      for (let seed = FROM; seed < FROM + SEEDS && violations.length < 50; seed++) {
+        violations.push(...(await fuzz(seed)));
+      }
+
+      expect(violations).toEqual([]);
+    },
+  );
+});
