@@ -12,7 +12,7 @@ import {
   LockService,
 } from 'nestjs-distributed-lock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { boot, ConnectedDriver } from './support.js';
+import { boot, ConnectedDriver, openTimers } from './support.js';
 
 let driver: ConnectedDriver;
 
@@ -25,9 +25,6 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** What keeps the process busy, so that two moments can be compared. */
-const activeResources = (): string[] => process.getActiveResourcesInfo().toSorted();
-
 const heldKeys = (): string[] => driver.list().map(({ key }) => key);
 
 /** A promise that the test settles. */
@@ -38,7 +35,7 @@ class Deferred {
 
 describe('an application that is closed', () => {
   it('leaves no lock, timer or listener behind', async () => {
-    const before = activeResources();
+    const timers = openTimers();
     const app = await boot({
       imports: [DistributedLockModule.forRoot({ driver, ttl: 1_000, drainTimeout: '1m' })],
     });
@@ -46,6 +43,7 @@ describe('an application that is closed', () => {
     locks.events$.subscribe();
     const lock = await locks.acquire(['a', 'b']);
     const waiting = locks.withLock('a', () => 'got it');
+    expect(timers.size).toBeGreaterThan(0);
     const closed = app.close();
     await lock.release();
     await expect(waiting).resolves.toBe('got it');
@@ -53,17 +51,19 @@ describe('an application that is closed', () => {
     expect(driver.close).toHaveBeenCalledOnce();
     expect(heldKeys()).toEqual([]);
     expect(locks.events.observed).toBe(false);
-    await vi.waitFor(() => expect(activeResources()).toEqual(before));
+    expect(timers.size).toBe(0);
+    expect(driver.listeners).toBe(0);
   });
 
   it('does so too if work outstays its time', async () => {
-    const before = activeResources();
+    const timers = openTimers();
     const app = await boot({
       imports: [DistributedLockModule.forRoot({ driver, drainTimeout: 50 })],
     });
     await app.get(LockService).acquire('a');
     await app.close();
-    await vi.waitFor(() => expect(activeResources()).toEqual(before));
+    expect(timers.size).toBe(0);
+    expect(driver.listeners).toBe(0);
   });
 
   it('tells those who wait and those who come that it is closed', async () => {
