@@ -21,8 +21,8 @@ export interface ClockSources {
   monotonic(): number;
   /** May be set, and so tells only that something has happened. */
   wall(): number;
-  /** Goes on while the machine is suspended, but is coarse and costs a hundred times more to read. */
-  uptime(): number;
+  /** Goes on while the machine is suspended, but is coarse and costs a hundred times more; undefined if time is faked. */
+  uptime(): number | undefined;
 }
 
 /** The longest delay that Node's timers take. */
@@ -47,7 +47,7 @@ export class SystemClock implements Clock {
     this.#sources = sources;
     this.#lookedAt = sources.monotonic();
     this.#wallAhead = sources.wall() - this.#lookedAt;
-    this.#uptimeAhead = sources.uptime() - this.#lookedAt;
+    this.#uptimeAhead = (sources.uptime() ?? 0) - this.#lookedAt;
   }
 
   now(): number {
@@ -81,6 +81,9 @@ export class SystemClock implements Clock {
 
   #catchUp(): void {
     const upFor = this.#sources.uptime();
+    if (upFor === undefined) {
+      return;
+    }
     // Read last: what passes between the two makes the difference smaller, and is not taken for a suspension.
     const uptimeAhead = upFor - this.#sources.monotonic();
     if (uptimeAhead - this.#uptimeAhead > TOLERANCE) {
@@ -90,9 +93,11 @@ export class SystemClock implements Clock {
   }
 }
 
+const realNow: unknown = Reflect.get(performance, 'now');
+
 /** One for the process. Each function is looked up when it is called, so that a user's fake timers work. */
 export const systemClock: Clock = new SystemClock({
   monotonic: () => performance.now(),
   wall: () => Date.now(),
-  uptime: () => uptime() * 1000,
+  uptime: () => (Reflect.get(performance, 'now') === realNow ? uptime() * 1000 : undefined),
 });

@@ -9,6 +9,9 @@ import { type Attempt, isGrant } from './attempt.js';
 import type { Clock, Timer } from './clock.js';
 import { isPending } from './maybe-promise.js';
 
+/** The pause before a second release, in milliseconds: a connection that broke may be back by then. */
+const FIRST_PAUSE = 100;
+
 /** An owner that may hold a lock at the backend though nobody here does. */
 interface Orphan {
   readonly key: string;
@@ -93,7 +96,7 @@ export class Disowner {
       retainFor: undefined,
       certain: false,
       open: false,
-      pause: orphan.ttl / 6,
+      pause: FIRST_PAUSE,
       timer: null,
       ...orphan,
     };

@@ -1,5 +1,6 @@
 import type { LockDriver } from '../interfaces/lock-driver.interface.js';
 import type { Duration } from '../interfaces/lock-options.interface.js';
+import type { AbortWatch } from './abort-watch.js';
 import type { Clock } from './clock.js';
 import type { Attempt } from './attempt.js';
 import type { Disowner } from './disown.js';
@@ -25,6 +26,7 @@ export interface EngineContext {
   readonly handoverMaxTime: number;
   readonly parseTtl: (ttl: Duration) => number;
   readonly lists: DueLists;
+  readonly aborts: AbortWatch;
   readonly waits: DueRole<Waiter>;
   readonly attempts: DueRole<Attempt>;
   readonly releases: DueRole<Releasing>;

@@ -249,8 +249,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#state = 'free';
     this.#endRun();
     const error = turn.lose(reason);
-    this.goOn();
     this.#context.events.lost(lease, error);
+    this.goOn();
   }
 
   /** The running turn is lost for a reason that is not the backend's. */

@@ -5,6 +5,7 @@ import { LockLostError } from '../errors/lock-lost.error.js';
 import type { LockDriver, MaybePromise } from '../interfaces/lock-driver.interface.js';
 import type { LockHandle } from '../interfaces/lock-handle.interface.js';
 import type { Duration } from '../interfaces/lock-options.interface.js';
+import { AbortWatch } from './abort-watch.js';
 import type { AcquireSettings } from './acquire-settings.js';
 import type { Attempt } from './attempt.js';
 import { type Clock, systemClock } from './clock.js';
@@ -71,6 +72,7 @@ export class LockEngine {
       handoverMaxTime,
       parseTtl,
       lists,
+      aborts: new AbortWatch(),
       waits: lists.role<Waiter>((waiter, now) => waiter.timedOut(now)),
       attempts: lists.role<Attempt>((attempt) => attempt.timedOut()),
       releases: lists.role<Releasing>((releasing) => releasing.timedOut()),

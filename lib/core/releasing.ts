@@ -1,5 +1,6 @@
 import { LockDriverError } from '../errors/lock-driver.error.js';
 import type { MaybePromise, ReleaseResult } from '../interfaces/lock-driver.interface.js';
+import { MAX_ANSWER_TIME } from './attempt.js';
 import { cancel, Due } from './due-lists.js';
 import type { EngineContext } from './engine-context.js';
 import type { Lease } from './lease.js';
@@ -52,7 +53,7 @@ export class Releasing extends Due {
 
   follow(answer: PromiseLike<ReleaseResult>): Promise<boolean> {
     const { clock, lists, releases } = this.context;
-    const limit = this.lease.ttl * ANSWER_TIME;
+    const limit = Math.min(this.lease.ttl * ANSWER_TIME, MAX_ANSWER_TIME);
     releases.schedule(this, clock.now() + limit, limit);
     lists.keepAlive();
     this.context.underWay.add(this);

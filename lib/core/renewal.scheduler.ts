@@ -78,6 +78,9 @@ export class RenewalScheduler {
         throw this.#rubbish(result, [key]);
       }
       this.#answeredOne(renewal, result);
+      if (lease.state !== 'ended') {
+        lease.keeper.leaseGoesOn(lease, this.#clock.now());
+      }
       return result.renewed;
     } catch (error) {
       this.#doubt(renewal, error);
@@ -101,10 +104,12 @@ export class RenewalScheduler {
   }
 
   #flush(): void {
-    const leases = this.#collected.filter((lease) => lease.state !== 'ended');
+    const leases = this.#collected;
     this.#collected = [];
     for (let start = 0; start < leases.length; start += BATCH_SIZE) {
-      this.#send(leases.slice(start, start + BATCH_SIZE));
+      const batch = leases.slice(start, start + BATCH_SIZE);
+      // Whoever was told of a loss in the batch before may have released something of this one.
+      this.#send(batch.filter((lease) => lease.state !== 'ended'));
     }
   }
 
@@ -114,6 +119,9 @@ export class RenewalScheduler {
       const { key, owner, ttl } = lease;
       return renewalOf(lease, { key, owner, ttl }, sentAt);
     });
+    if (renewals.length === 0) {
+      return;
+    }
     try {
       const answer = this.#driver.renew(renewals.map(({ request }) => request));
       if (isPending(answer)) {

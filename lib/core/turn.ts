@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { LockLostError, type LockLostReason } from '../errors/lock-lost.error.js';
 import type { AcquireSettings } from './acquire-settings.js';
 import { cancel, Due } from './due-lists.js';
@@ -86,6 +87,8 @@ export class Turn {
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
+      // Work that fans out may well have more listeners than Node takes for a leak.
+      setMaxListeners(0, this.#controller.signal);
       if (this.lost !== null) {
         this.#controller.abort(this.lost);
       }

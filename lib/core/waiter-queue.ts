@@ -1,5 +1,6 @@
 import { LockAbortedError } from '../errors/lock-aborted.error.js';
 import type { LockError } from '../errors/lock.error.js';
+import type { Abortable } from './abort-watch.js';
 import type { AcquireSettings } from './acquire-settings.js';
 import { cancel, Due } from './due-lists.js';
 import type { EngineContext } from './engine-context.js';
@@ -25,7 +26,7 @@ export interface Claim {
 }
 
 /** One caller that waits for a key. It is settled once: by a grant, by a failure, by its time or by its signal. */
-export class Waiter extends Due {
+export class Waiter extends Due implements Abortable {
   readonly promise: Promise<KeyHandle>;
   readonly enteredAt: number;
   next: Waiter | null = null;
@@ -54,7 +55,9 @@ export class Waiter extends Due {
     if (wait > 0 && wait !== Infinity) {
       context.waits.schedule(this, this.enteredAt + wait, wait);
     }
-    signal?.addEventListener('abort', this);
+    if (signal !== undefined) {
+      context.aborts.add(signal, this);
+    }
     context.lists.keepAlive();
   }
 
@@ -79,9 +82,8 @@ export class Waiter extends Due {
   }
 
   /** Its signal aborted. */
-  handleEvent(): void {
+  aborted(cause: unknown): void {
     const { key } = this.#place;
-    const cause: unknown = this.settings.signal?.reason;
     this.fail(
       new LockAbortedError(`Waiting for ${key} was aborted by the caller's signal`, {
         keys: [key],
@@ -94,7 +96,9 @@ export class Waiter extends Due {
   #leave(): void {
     this.#place.waiters.remove(this);
     cancel(this);
-    this.settings.signal?.removeEventListener('abort', this);
+    if (this.settings.signal !== undefined) {
+      this.#context.aborts.remove(this.settings.signal, this);
+    }
     this.#context.lists.letGo();
   }
 }

@@ -115,7 +115,10 @@ describe.each(['sync', 'async'] as const)('a handle, with a driver that is %s,',
   });
 
   it('makes its signal when it is asked for, and only then', async () => {
-    const made = vi.spyOn(globalThis, 'AbortController');
+    const RealController = AbortController;
+    const made = vi.spyOn(globalThis, 'AbortController').mockImplementation(function () {
+      return new RealController();
+    });
     const lock = await scene.acquire('k');
     await scene.clock.advance(TTL);
     expect(made).not.toHaveBeenCalled();

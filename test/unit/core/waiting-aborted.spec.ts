@@ -79,7 +79,7 @@ inEverySetting("a caller's signal", (options) => {
     const tooMany = await scene.ask('k', { signal });
     expect(early.error?.name).toBe('LockTimeoutError');
     expect(tooMany.error?.name).toBe('LockQueueFullError');
-    expect(listeners()).toBe(2);
+    expect(listeners()).toBe(1);
 
     await scene.clock.advance(10);
     expect(late.error?.name).toBe('LockTimeoutError');
