@@ -143,6 +143,20 @@ describe.each(['sync', 'async'] as const)('renewal, with a driver that is %s,', 
     expect(scene.driver.inspect('renewed')).toBeNull();
   });
 
+  it('does not renew what was released while an earlier call was answered', async () => {
+    const locks = await acquireMany(scene, 1500);
+    const last = locks.at(-1)!;
+    locks[0]!.signal.addEventListener('abort', () => void last.release());
+    scene.usurp('k0');
+    await scene.clock.advance(FIRST_TRY + 10);
+    const released = scene.driver.calls.findIndex(({ operation }) => operation === 'release');
+    const later = scene.driver.calls
+      .slice(released)
+      .flatMap(({ request }) => request as RenewRequest | readonly RenewRequest[]);
+    expect(released).toBeGreaterThan(0);
+    expect(later.filter(({ owner }) => owner === last.owner)).toHaveLength(1);
+  });
+
   it('goes out once when it comes late, and raises no doubt by that', async () => {
     for (let late = FIRST_TRY; late < TTL - MARGIN; late += 25) {
       scene = new LeaseScene(manner);
