@@ -43,6 +43,15 @@ export function follow<T>(promise: Promise<T>): Fate<T> {
   return fate;
 }
 
+/** Whole numbers below `n`, the same for the same seed. */
+export function numbers(seed: number): (n: number) => number {
+  let state = Math.imul(seed, 0x9e3779b1) >>> 0;
+  return (n) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+}
+
 /** One process, one backend and one clock; times are told from the beginning of the scene. */
 export class LeaseScene extends TestEngine {
   override readonly driver: StubDriver;

@@ -3,7 +3,7 @@ import type {
   AcquireRequest,
   ReleaseRequest,
 } from '../../../lib/interfaces/lock-driver.interface.js';
-import { follow, LeaseScene, TTL } from './lease-scene.js';
+import { follow, LeaseScene, numbers, TTL } from './lease-scene.js';
 
 function owners(scene: LeaseScene): string[] {
   return scene.requests<AcquireRequest>('acquire').map(({ owner }) => owner);
@@ -166,6 +166,17 @@ describe('an acquire that nobody waits for any more', () => {
     expect(scene.driver.inspect('k')).toBeNull();
     scene.driver.next('acquire').apply();
     expect(scene.driver.inspect('k')).toMatchObject({ owner: owners(scene)[0] });
+    await scene.clock.advance(TTL / 6);
+    expect(scene.driver.inspect('k')).toBeNull();
+  });
+
+  it('is released again when a client sends it once more after it was released', async () => {
+    void follow(scene.acquire('k'));
+    scene.driver.next('acquire').apply();
+    await scene.clock.advance(1000);
+    expect(scene.driver.inspect('k')).toBeNull();
+    scene.driver.backend.acquire(scene.requests<AcquireRequest>('acquire')[0]!);
+    expect(scene.driver.inspect('k')).not.toBeNull();
     await scene.clock.advance(TTL / 6);
     expect(scene.driver.inspect('k')).toBeNull();
   });
@@ -336,11 +347,7 @@ describe('whatever becomes of commands', () => {
     for (let seed = 1; seed <= 40; seed++) {
       const scene = new LeaseScene('async', { wait: 900 });
       scene.driver.manner.acquire = 'manual';
-      let state = seed * 2_654_435_761;
-      const random = (n: number): number => {
-        state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-        return Math.floor((state / 2 ** 32) * n);
-      };
+      const random = numbers(seed);
       for (let i = 0; i < 6; i++) {
         const lock = follow(scene.acquire('k'));
         await scene.clock.advance(random(1500));
