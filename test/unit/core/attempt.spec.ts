@@ -103,6 +103,8 @@ describe('a try to get a lock', () => {
     await scene.clock.settle();
     await lock.release();
     await scene.clock.advance(100);
+    // There is no other token to hand over: the next one has to come from the backend.
+    expect(next.value!.owner).not.toBe(lock.owner);
     expect(next.value!.fencingToken).toBeGreaterThan(lock.fencingToken);
   });
 

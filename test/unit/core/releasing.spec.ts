@@ -149,6 +149,23 @@ describe.each(['reject', 'throw', 'hang'] as const)('a release that fails (%s)',
     expect(await lock.release()).toBe(false);
   });
 
+  it('is false after five seconds at the latest, however long the ttl', async () => {
+    scene.driver.manner.release = failure;
+    const long = await scene.acquire('long', { ttl: 3_600_000 });
+    const released = follow(long.release());
+    await scene.clock.advance(5000);
+    expect(released.value).toBe(false);
+  });
+
+  it('is asked for again soon: a backend that is back after a second is not left locked for long', async () => {
+    const long = await scene.acquire('long', { ttl: 3_600_000 });
+    void long.release();
+    await scene.clock.advance(6000);
+    scene.driver.manner.release = 'async';
+    await scene.clock.advance(10_000);
+    expect(scene.driver.inspect('long')).toBeNull();
+  });
+
   it('is asked for again behind until it is answered', async () => {
     void lock.release();
     await scene.clock.advance(ANSWER_TIME + 10);
@@ -238,6 +255,21 @@ describe('a release that is answered late', () => {
     await scene.clock.advance(3 * TTL);
     expect(next.held).toBe(true);
     expect(scene.logged).toHaveLength(1);
+  });
+
+  it('is false though it fails only then, and that is not told again', async () => {
+    const scene = new LeaseScene('async');
+    const lock = await scene.acquire('k');
+    scene.driver.manner.release = 'manual';
+    const released = follow(lock.release());
+    const first = scene.driver.next('release');
+    scene.driver.manner.release = 'async';
+    await scene.clock.advance(ANSWER_TIME);
+    first.fail();
+    await scene.clock.advance(TTL);
+    expect(released.value).toBe(false);
+    expect(scene.logged).toHaveLength(1);
+    expect(scene.driver.count('release')).toBe(2);
   });
 
   it('is true within a sixth of the ttl', async () => {
