@@ -133,6 +133,27 @@ describe.each(['sync', 'async'] as const)('events, with a driver that is %s,', (
     ]);
   });
 
+  it('tell of a lock that its holder extends for ten ttl', async () => {
+    const scene = new LeaseScene(manner, { autoExtend: false });
+    const lock = await scene.acquire('k');
+    for (let i = 0; i < 30; i++) {
+      await scene.clock.advance(TTL / 2);
+      await lock.extend();
+    }
+    expect(scene.logged).toMatchObject([{ type: 'heldLong', key: 'k', held: 10 * TTL }]);
+  });
+
+  it('tell of a loss before they tell of the next holder', async () => {
+    const scene = new LeaseScene(manner, { observed: true });
+    const lock = await scene.acquire('k');
+    void follow(scene.acquire('k', { wait: Infinity }));
+    await scene.clock.settle();
+    scene.driver.backend.forceRelease('k');
+    await scene.clock.advance(FIRST_TRY + 100);
+    expect(lock.held).toBe(false);
+    expect(typesOf(scene.events)).toEqual(['acquired', 'waiting', 'lost', 'acquired']);
+  });
+
   it('are told after the fact, in order, and never in the middle of a call', async () => {
     const scene = new LeaseScene(manner, { observed: true });
     const lock = await scene.acquire('k');

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { LockLostError } from '../../../lib/errors/lock-lost.error.js';
 import { follow, LeaseScene, LIFE, TTL } from './lease-scene.js';
 
@@ -7,6 +7,10 @@ describe.each(['sync', 'async'] as const)('a handle, with a driver that is %s,',
 
   beforeEach(() => {
     scene = new LeaseScene(manner);
+  });
+
+  afterEach(() => {
+    vi.unstubAllGlobals();
   });
 
   it('knows its key, its owner and its token', async () => {
@@ -115,18 +119,35 @@ describe.each(['sync', 'async'] as const)('a handle, with a driver that is %s,',
   });
 
   it('makes its signal when it is asked for, and only then', async () => {
-    const RealController = AbortController;
-    const made = vi.spyOn(globalThis, 'AbortController').mockImplementation(function () {
-      return new RealController();
-    });
+    let made = 0;
+    class Counted extends AbortController {
+      constructor() {
+        super();
+        made++;
+      }
+    }
+    vi.stubGlobal('AbortController', Counted);
     const lock = await scene.acquire('k');
     await scene.clock.advance(TTL);
-    expect(made).not.toHaveBeenCalled();
+    await (await scene.acquire('other')).release();
+    expect(made).toBe(0);
     const { signal } = lock;
     expect(lock.signal).toBe(signal);
-    expect(made).toHaveBeenCalledTimes(1);
-    await lock.release();
-    made.mockRestore();
+    expect(signal).toBeInstanceOf(AbortSignal);
+    expect(made).toBe(1);
+  });
+
+  it('may have its signal listened to by many, and that is no leak', async () => {
+    const warned = vi.spyOn(process, 'emitWarning');
+    const lock = await scene.acquire('k');
+    const told = vi.fn<() => void>();
+    for (let i = 0; i < 50; i++) {
+      lock.signal.addEventListener('abort', () => told());
+    }
+    await scene.engine.forceRelease('k');
+    expect(told).toHaveBeenCalledTimes(50);
+    expect(warned).not.toHaveBeenCalled();
+    warned.mockRestore();
   });
 
   it('belongs to the turn: a handle of the turn before says nothing of the present one', async () => {
