@@ -1,5 +1,5 @@
 import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
+import { APP_INTERCEPTOR, ModulesContainer } from '@nestjs/core';
 import { LOCK_SERVICE_OPTIONS } from './distributed-lock.constants.js';
 import { LockConfigError } from './errors/lock-config.error.js';
 import type {
@@ -8,6 +8,8 @@ import type {
   LockServiceOptions,
 } from './interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from './interfaces/lock-driver.interface.js';
+import { LockErrorInterceptor } from './interceptors/lock-error.interceptor.js';
+import { LockServiceExplorer } from './lock-service.explorer.js';
 import { LockService } from './lock.service.js';
 import { getLockServiceToken } from './lock-service.token.js';
 import {
@@ -64,11 +66,22 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     useFactory: (given: Omit<LockServiceOptions, 'name'>, modules: ModulesContainer) =>
       new LockService({ ...given, name }, () => lockServicesIn(modules)),
   };
+  const explorer: FactoryProvider<LockServiceExplorer> = {
+    provide: LockServiceExplorer,
+    inject: [ModulesContainer, token],
+    useFactory: (modules: ModulesContainer, locks: LockService) =>
+      new LockServiceExplorer(modules, locks),
+  };
+  const errors: FactoryProvider<LockErrorInterceptor> = {
+    provide: APP_INTERCEPTOR,
+    inject: [token],
+    useFactory: (locks: LockService) => new LockErrorInterceptor(locks.options.mapErrors),
+  };
   return {
     module: DistributedLockModule,
     global: isGlobal,
     imports,
-    providers: [...source.providers, options, service],
+    providers: [...source.providers, options, service, explorer, errors],
     exports: [token],
   };
 }

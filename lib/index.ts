@@ -1,5 +1,6 @@
 export { currentLock } from './core/frames.js';
 export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
+export { WithLock } from './decorators/with-lock.decorator.js';
 export { DistributedLockModule } from './distributed-lock.module.js';
 export {
   MemoryLockDriver,
@@ -20,11 +21,14 @@ export { LockQueueFullError } from './errors/lock-queue-full.error.js';
 export { LockTimeoutError, type LockTimeoutDetails } from './errors/lock-timeout.error.js';
 export { LockError, type LockErrorDetails } from './errors/lock.error.js';
 export { StaleFencingTokenError } from './errors/stale-fencing-token.error.js';
+export { LockExceptionFilter } from './filters/lock-exception.filter.js';
+export { LockInterceptor } from './interceptors/lock.interceptor.js';
 export type * from './interfaces/distributed-lock-module-options.interface.js';
 export type * from './interfaces/lock-driver.interface.js';
 export type * from './interfaces/lock-event.interface.js';
 export type * from './interfaces/lock-handle.interface.js';
 export type * from './interfaces/lock-options.interface.js';
+export type * from './interfaces/with-lock-options.interface.js';
 export { lockKey, type LockKeyValue } from './key/lock-key.js';
 export { getLockServiceToken } from './lock-service.token.js';
 export { LockService, type LockKeys, type LockWork } from './lock.service.js';

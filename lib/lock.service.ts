@@ -87,7 +87,7 @@ export class LockService
   /** Takes the lock, or rejects with a `LockError` that says why not. */
   acquire(keys: LockKeys, options?: AcquireOptions): Promise<LockHandle> {
     try {
-      return Promise.resolve(this.start(keys, this.options.defaults, options));
+      return Promise.resolve(this.take(keys, this.settingsOf(options)));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -96,7 +96,9 @@ export class LockService
   /** Takes the lock, or gives null when it is busy; does not wait unless `wait` is given here. */
   tryAcquire(keys: LockKeys, options?: AcquireOptions): Promise<LockHandle | null> {
     try {
-      return Promise.resolve(this.start(keys, this.tryDefaults, options)).catch(nullIfBusy);
+      return Promise.resolve(this.take(keys, this.settingsOf(options, this.tryDefaults))).catch(
+        nullIfBusy,
+      );
     } catch (error) {
       return Promise.reject(error).catch(nullIfBusy);
     }
@@ -118,7 +120,7 @@ export class LockService
           'withLock needs a function to run: withLock(keys, work) or withLock(keys, options, work)',
         );
       }
-      const started = this.start(keys, this.options.defaults, short ? undefined : optionsOrWork);
+      const started = this.take(keys, this.settingsOf(short ? undefined : optionsOrWork));
       return isPending(started)
         ? Promise.resolve(started).then((lock) => this.engine.run(lock, work))
         : this.engine.run(started, work);
@@ -178,12 +180,11 @@ export class LockService
     await this.onApplicationShutdown();
   }
 
-  private start(
-    keys: LockKeys,
-    defaults: AcquireSettings,
-    options: AcquireOptions | undefined,
-  ): MaybePromise<EngineHandle> {
-    const settings = resolveSettings(defaults, options, this.options.clockSkew);
+  /**
+   * Takes the lock: at once where that is possible, else by a promise.
+   * @internal
+   */
+  take(keys: LockKeys, settings: AcquireSettings): MaybePromise<EngineHandle> {
     if (typeof keys === 'string') {
       return this.engine.acquire(this.keys.one(keys), settings);
     }
@@ -191,6 +192,17 @@ export class LockService
     return fullKeys.length === 1
       ? this.engine.acquire(fullKeys[0] as string, settings)
       : this.engine.acquireAll(fullKeys, settings);
+  }
+
+  /**
+   * The options of one call over those of the service.
+   * @internal
+   */
+  settingsOf(
+    options: AcquireOptions | undefined,
+    defaults = this.options.defaults,
+  ): AcquireSettings {
+    return resolveSettings(defaults, options, this.options.clockSkew);
   }
 
   private async ask<T>(

@@ -5,6 +5,9 @@ export interface LockErrorDetails {
   readonly cause?: unknown;
 }
 
+/** On what a transport throws instead of a lock error: the lock error it stands for. */
+export const STANDS_FOR: unique symbol = Symbol('nestjs-distributed-lock:stands-for');
+
 /**
  * The root of all errors of this package. `status`, `statusCode` and `expose` are what Nest's default exception
  * handler looks at, so that even an unmapped error answers with the right HTTP status.
@@ -20,6 +23,16 @@ export abstract class LockError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = new.target.name;
     this.keys = details.keys ?? [];
+  }
+
+  /** What a transport throws instead of a lock error counts as that error, so that a filter for it is called. */
+  static override [Symbol.hasInstance](
+    this: abstract new (...args: never[]) => unknown,
+    value: unknown,
+  ): boolean {
+    const original =
+      (value as { [STANDS_FOR]?: unknown } | null | undefined)?.[STANDS_FOR] ?? value;
+    return Function.prototype[Symbol.hasInstance].call(this, original);
   }
 
   /** The first of `keys`. */

@@ -116,7 +116,8 @@ export class DriverFixture {
     return this.#drivers;
   }
 
+  /** Of one length, so that no key is the beginning of another. */
   #unique(): string {
-    return `${this.#run}-${this.#count++}`;
+    return `${this.#run}-${String(this.#count++).padStart(6, '0')}`;
   }
 }

@@ -1,0 +1,39 @@
+import 'reflect-metadata';
+import { INTERCEPTORS_METADATA } from '@nestjs/common/constants.js';
+import type { Type } from '@nestjs/common';
+
+/** On a method: the ids of the locks it takes, the outermost first. */
+const LOCKS_METADATA = 'nestjs-distributed-lock:locks';
+
+/** The ids of the locks that a handler takes by itself. */
+export function lockIdsOf(handler: Function): readonly symbol[] {
+  return (Reflect.getMetadata(LOCKS_METADATA, handler) as readonly symbol[] | undefined) ?? [];
+}
+
+/** The return type that TypeScript has written down, if it has. */
+export function returnTypeOf(target: object, name: string | symbol): unknown {
+  return Reflect.getMetadata('design:returntype', target, name);
+}
+
+/** Makes the wrapper stand for the method in everything that looks at it: Nest, Swagger, other decorators. */
+export function copyAppearance(method: Function, wrapper: Function, id: symbol): void {
+  for (const key of Reflect.ownKeys(method)) {
+    if (key !== 'prototype') {
+      Object.defineProperty(wrapper, key, Object.getOwnPropertyDescriptor(method, key)!);
+    }
+  }
+  for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
+    Reflect.defineMetadata(key, Reflect.getMetadata(key, method), wrapper);
+  }
+  Reflect.defineMetadata(LOCKS_METADATA, [id, ...lockIdsOf(method)], wrapper);
+}
+
+/** Binds an interceptor outside all that are bound to the method or the class already, or will be. */
+export function bindOutermost(interceptor: Type, ...targets: Function[]): void {
+  for (const target of targets) {
+    const bound =
+      (Reflect.getMetadata(INTERCEPTORS_METADATA, target) as unknown[] | undefined) ?? [];
+    const others = bound.filter((other) => other !== interceptor);
+    Reflect.defineMetadata(INTERCEPTORS_METADATA, [interceptor, ...others], target);
+  }
+}

@@ -1,0 +1,110 @@
+import type { AcquireSettings } from '../core/acquire-settings.js';
+import { LockConfigError } from '../errors/lock-config.error.js';
+import { LockDriverError } from '../errors/lock-driver.error.js';
+import { LockTimeoutError } from '../errors/lock-timeout.error.js';
+import type { LockOptions } from '../interfaces/lock-options.interface.js';
+import type { WithLockKeys, WithLockOptions } from '../interfaces/with-lock-options.interface.js';
+import { DEFAULT_LOCK_NAME } from '../distributed-lock.constants.js';
+import { KeyTemplate } from '../key/key-template.js';
+import { type LockKeys, LockService } from '../lock.service.js';
+import { lockServiceOf } from './service-slot.js';
+
+/** An answer in place of the method's own, where it does not run. */
+export type Instead = (error: unknown, instance: object, args: readonly unknown[]) => unknown;
+
+/** What one `@WithLock` says of one method: which keys, with which settings, of which service, and what if not. */
+export class MethodLock {
+  /** Tells it from all others, through whatever wraps the method. */
+  readonly id: symbol;
+  readonly serviceName: string;
+  readonly #where: string;
+  readonly #keys: (args: readonly unknown[]) => LockKeys;
+  readonly #options: LockOptions;
+  readonly #onBusy: WithLockOptions['onBusy'];
+  readonly #onUnavailable: WithLockOptions['onUnavailable'];
+  /** Worked out once for each service. */
+  readonly #settings = new WeakMap<LockService, AcquireSettings>();
+
+  /** @param where names class and method in messages */
+  constructor(where: string, keys: WithLockKeys, options: WithLockOptions) {
+    const {
+      onBusy,
+      onUnavailable,
+      returns: _returns,
+      service = DEFAULT_LOCK_NAME,
+      ...rest
+    } = options;
+    const waits = onBusy === undefined || onBusy === 'throw' || rest.wait !== undefined;
+    this.id = Symbol(where);
+    this.serviceName = service;
+    this.#where = where;
+    this.#keys = compileKeys(keys, where);
+    this.#options = waits ? rest : { ...rest, wait: 0 };
+    this.#onBusy = onBusy;
+    this.#onUnavailable = onUnavailable;
+  }
+
+  keysOf(args: readonly unknown[]): LockKeys {
+    return this.#keys(args);
+  }
+
+  serviceOf(instance: unknown): LockService {
+    const service =
+      typeof instance === 'object' && instance !== null
+        ? lockServiceOf(instance, this.serviceName)
+        : undefined;
+    if (!(service instanceof LockService)) {
+      throw new LockConfigError(
+        `${this.#where} is locked, but its object has no LockService: let Nest make it (it is not there in the ` +
+          `constructor yet), or in a test use attachLocks(instance)`,
+      );
+    }
+    return service;
+  }
+
+  settingsFor(service: LockService): AcquireSettings {
+    let settings = this.#settings.get(service);
+    if (settings === undefined) {
+      settings = service.settingsOf(this.#options);
+      this.#settings.set(service, settings);
+    }
+    return settings;
+  }
+
+  /** What to answer when the lock was not got; throws if that is an error for the caller. */
+  insteadOf(error: unknown, instance: object, args: readonly unknown[]): unknown {
+    if (error instanceof LockTimeoutError && typeof this.#onBusy === 'function') {
+      return Reflect.apply(this.#onBusy, instance, args);
+    }
+    if (error instanceof LockTimeoutError && this.#onBusy === 'skip') {
+      return undefined;
+    }
+    if (error instanceof LockDriverError && this.#onUnavailable !== undefined) {
+      return Reflect.apply(this.#onUnavailable, instance, args);
+    }
+    throw error;
+  }
+
+  /** The method returned an observable, and nobody here can tell when it ends. */
+  unexpectedObservable(): LockConfigError {
+    return new LockConfigError(
+      `${this.#where} returned an Observable, which nobody expected: its lock was released and it is not subscribed to. ` +
+        `Declare the return type as Observable, or say @WithLock(..., { returns: 'observable' })`,
+    );
+  }
+}
+
+function compileKeys(keys: WithLockKeys, where: string): (args: readonly unknown[]) => LockKeys {
+  if (typeof keys === 'function') {
+    return (args) => Reflect.apply(keys, undefined, args) as LockKeys;
+  }
+  if (typeof keys === 'string') {
+    const template = new KeyTemplate(keys, where);
+    return (args) => template.resolve(args);
+  }
+  if (!Array.isArray(keys) || keys.length === 0) {
+    throw new LockConfigError(`${where}: @WithLock needs a key, an array of keys, or a function`);
+  }
+  const templates = (keys as readonly string[]).map((key) => new KeyTemplate(key, where));
+  return (args) => templates.map((template) => template.resolve(args));
+}

@@ -1,0 +1,54 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+
+/** What this file needs of a response, of Express or, inside its reply, of Fastify. */
+interface RawResponse {
+  readonly closed?: boolean;
+  readonly destroyed?: boolean;
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/** The kinds of parameters, in Nest's metadata, with which a handler answers by itself. */
+const RESPONSE = '1';
+const NEXT = '2';
+
+/** Whether the response goes on after the handler's observable has completed: a stream, or a handler that answers itself. */
+export function responseOutlives(context: ExecutionContext, value: unknown): boolean {
+  return context.getType() === 'http' && (isStream(value) || answersItself(context));
+}
+
+/** Calls back once the response is closed, whether it was sent or its receiver left. */
+export function whenResponseCloses(context: ExecutionContext, callback: () => void): void {
+  const response = context.switchToHttp().getResponse<RawResponse & { raw?: RawResponse }>();
+  const raw = response.raw ?? response;
+  if (raw.closed || raw.destroyed) {
+    callback();
+  } else {
+    raw.once('close', callback);
+  }
+}
+
+function isStream(value: unknown): boolean {
+  const stream = value as
+    { getStream?: unknown; pipe?: unknown; [Symbol.asyncIterator]?: unknown } | null | undefined;
+  return (
+    typeof stream === 'object' &&
+    stream !== null &&
+    (typeof stream.getStream === 'function' ||
+      typeof stream.pipe === 'function' ||
+      typeof stream[Symbol.asyncIterator] === 'function')
+  );
+}
+
+function answersItself(context: ExecutionContext): boolean {
+  const type = context.getClass();
+  const { name } = context.getHandler();
+  if (Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, type, name)) {
+    return false;
+  }
+  const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, type, name) ?? {}) as object;
+  return Object.keys(parameters).some((key) => {
+    const [kind] = key.split(':');
+    return kind === RESPONSE || kind === NEXT;
+  });
+}

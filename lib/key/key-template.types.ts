@@ -1,0 +1,53 @@
+type IsLoose<T> = 0 extends 1 & T ? true : unknown extends T ? true : false;
+
+/** The placeholders of a template, without their brackets. */
+type PlaceholdersIn<S extends string> = S extends `${infer Before}<${infer P}>${infer After}`
+  ? Before extends `${string}{${string}`
+    ? PlaceholdersInBraces<S>
+    : P | PlaceholdersIn<After>
+  : PlaceholdersInBraces<S>;
+
+type PlaceholdersInBraces<S extends string> = S extends `${string}{${infer P}}${infer After}`
+  ? P | PlaceholdersIn<After>
+  : never;
+
+/** Whether a value of type `T` may have what the path leads to; any, unknown, and one member of a union are enough. */
+type HasPath<T, Path extends string> =
+  IsLoose<T> extends true
+    ? true
+    : T extends unknown
+      ? Path extends `${infer Name}.${infer Rest}`
+        ? Name extends keyof NonNullable<T>
+          ? HasPath<NonNullable<T>[Name], Rest>
+          : false
+        : Path extends keyof NonNullable<T>
+          ? true
+          : false
+      : never;
+
+/** Whether a method with these parameters has what a placeholder asks for. */
+type HasPlaceholder<
+  Args extends readonly unknown[],
+  P extends string,
+> = P extends `${infer Index}.${infer Path}`
+  ? number extends Args['length']
+    ? HasPath<Args[number], Path>
+    : Index extends keyof Args
+      ? HasPath<Args[Index], Path>
+      : false
+  : number extends Args['length']
+    ? true
+    : P extends keyof Args
+      ? true
+      : false;
+
+/** The placeholders that a method with these parameters cannot fill; never if it can fill all. */
+export type UnknownPlaceholders<Key, Args extends readonly unknown[]> = Key extends string
+  ? string extends Key
+    ? never
+    : {
+        [P in PlaceholdersIn<Key>]: true extends HasPlaceholder<Args, P> ? never : P;
+      }[PlaceholdersIn<Key>]
+  : Key extends readonly (infer Each)[]
+    ? UnknownPlaceholders<Each, Args>
+    : never;
