@@ -27,6 +27,8 @@ export interface ChaosOptions {
   readonly notices: boolean;
   /** The part of the notices that get lost. */
   readonly lostNotices: number;
+  /** The backend tells nothing that it need not tell. */
+  readonly vague: boolean;
 }
 
 /** Looks at everything that is asked of the backend, when it is asked. */
@@ -57,7 +59,10 @@ export class ChaosDriver implements LockDriver {
 
   acquire(request: AcquireRequest): MaybePromise<Grant | Denial> {
     this.watch.acquiring(request);
-    return this.#send(() => this.backend.acquire(request));
+    return this.#send(() => {
+      const answer = this.backend.acquire(request);
+      return this.options.vague && !('firstToken' in answer) ? {} : answer;
+    });
   }
 
   renew(leases: readonly RenewRequest[]): MaybePromise<readonly RenewResult[]> {
@@ -67,7 +72,10 @@ export class ChaosDriver implements LockDriver {
 
   release(lease: ReleaseRequest): MaybePromise<ReleaseResult> {
     this.watch.releasing(lease);
-    return this.#send(() => this.backend.release(lease));
+    return this.#send(() => {
+      const { released, wantedFor } = this.backend.release(lease);
+      return this.options.vague ? { released } : { released, wantedFor };
+    });
   }
 
   inspect(key: string): LockRecord | null {

@@ -42,7 +42,7 @@ class Arena {
       this.clock,
       process,
       this.#random,
-      { sync: false, latency, faults: 0, notices, lostNotices: 0 },
+      { sync: false, latency, faults: 0, notices, lostNotices: 0, vague: false },
       { acquiring: () => undefined, renewing: () => undefined, releasing: () => undefined },
     );
     const random = this.#random.next;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fuzz } from '../../support/fuzz.js';
+import { fuzz } from '../../support/fuzz/fuzz-run.js';
 
 const FROM = Number(process.env['FUZZ_FROM'] ?? 1);
 const SEEDS = Number(process.env['FUZZ_SEEDS'] ?? 300);
