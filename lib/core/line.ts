@@ -203,12 +203,14 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
    * mark at the backend, so what a release said during the run is remembered here.
    */
   #wantedForAtEndOfRun(wantedFor: number): number {
-    if (wantedFor === 0 && this.#head === null) {
+    if (this.#head === null && wantedFor === 0 && this.#wantedUntil === 0) {
       return 0;
     }
     const { clock, handoverMaxTime } = this.#context;
     const now = clock.now();
-    this.#wantedUntil = Math.max(this.#wantedUntil, now + wantedFor);
+    if (wantedFor > 0) {
+      this.#wantedUntil = Math.max(this.#wantedUntil, now + wantedFor);
+    }
     if (this.#head !== null && now - this.#runStartedAt < handoverMaxTime) {
       return 0;
     }
