@@ -310,6 +310,18 @@ describe('an extend that is never answered', () => {
     expect(extended.state).toBe('rejected');
   });
 
+  it('rejects as soon as the lock is lost', async () => {
+    const scene = new LeaseScene('async', { autoExtend: false });
+    const lock = await scene.acquire('k');
+    await scene.clock.advance(LIFE - 200);
+    scene.driver.manner.renew = 'hang';
+    const extended = follow(lock.extend());
+    await scene.clock.advance(199);
+    expect(extended.state).toBe('pending');
+    await scene.clock.advance(1);
+    expect(extended.error).toBe(lock.lostError());
+  });
+
   it('leaves no timer behind', async () => {
     const scene = new LeaseScene('async');
     const lock = await scene.acquire('k');
