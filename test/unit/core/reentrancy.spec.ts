@@ -164,6 +164,50 @@ inEverySetting('code that runs under a lock and takes it again', (options) => {
     expect(newcomer.get().held).toBe(true);
   });
 
+  it('serves siblings that still wait when the outermost body is over, and newcomers after them', async () => {
+    const scene = new Scene(options);
+    const { here, clock, driver } = scene;
+    const log: string[] = [];
+    const sibling = (name: string): Promise<void> =>
+      here.withLock('k', async () => {
+        await clock.sleep(10);
+        log.push(name);
+      });
+
+    await here.withLock('k', () => {
+      void sibling('a');
+      void sibling('b');
+      void sibling('c');
+    });
+    const newcomer = await scene.ask('k', { wait: Infinity });
+    await clock.advance(20);
+    expect(newcomer.settled).toBe(false);
+    expect(driver.count('release')).toBe(0);
+
+    await clock.advance(10);
+    expect(log).toEqual(['a', 'b', 'c']);
+    expect(newcomer.get().held).toBe(true);
+  });
+
+  it('keeps nothing when a sibling gives up after the outermost body is over', async () => {
+    const scene = new Scene(options);
+    const { here, clock } = scene;
+    const controller = new AbortController();
+    let impatient: Outcome<unknown> | undefined;
+
+    await here.withLock('k', () => {
+      void here.withLock('k', () => clock.sleep(10));
+      impatient = watch(here.acquire('k', { signal: controller.signal }));
+    });
+    controller.abort();
+    await clock.settle();
+    expect(impatient?.error?.name).toBe('LockAbortedError');
+    expect(scene.isLocked()).toBe(true);
+
+    await clock.advance(10);
+    expect(scene.isLocked()).toBe(false);
+  });
+
   it('is a deadlock where it must not be re-entrant', async () => {
     const { here, driver } = new Scene(options);
 
