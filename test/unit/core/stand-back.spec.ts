@@ -92,16 +92,26 @@ inEverySetting('a process that gives back a lock which others want', (options) =
   });
 
   it('is not woken by a notice meanwhile', async () => {
-    const scene = await wantedElsewhere({ ...options, handoverMaxTime: 0 });
-    await scene.ask('k');
+    const scene = new Scene({ ...options, handoverMaxTime: 0 });
     const { backend } = scene.driver;
-    backend.acquire({ key: 'k', owner: 'x', ttl: 1000 });
+    backend.acquire({ key: 'k', owner: 'x', ttl: 30_000 });
+    const first = await scene.ask('k', { wait: Infinity });
+    await scene.ask('k', { wait: Infinity });
+    backend.release({ key: 'k', owner: 'x' });
+    await scene.clock.settle();
+    backend.acquire({ key: 'k', owner: 'x', ttl: 30_000, wantFor: 500 });
+    scene.driver.calls = [];
+    await first.get().release();
+    expect(scene.driver.listeners).toBe(1);
 
+    backend.acquire({ key: 'k', owner: 'x', ttl: 30_000 });
     await scene.clock.advance(5);
     backend.release({ key: 'k', owner: 'x' });
     await scene.clock.settle();
 
     expect(scene.driver.count('acquire')).toBe(0);
+    await scene.clock.advance(5);
+    expect(scene.driver.count('acquire')).toBe(1);
   });
 
   it('tells newcomers whose time is over meanwhile that the lock is busy', async () => {
@@ -150,6 +160,22 @@ inEverySetting(
 
       expect(scene.driver.count('release')).toBe(1);
       expect(scene.driver.count('acquire')).toBe(1);
+    });
+
+    it('stands back when its own have all been served, though its last grant had cleared the mark', async () => {
+      const scene = new Scene({ ...options, notices: false });
+      const first = await scene.here.acquire('k', { ttl: 20_000 });
+      const second = await scene.ask('k', { wait: Infinity });
+      const other = await scene.ask('k', { wait: Infinity }, scene.there);
+      await first.release();
+      await scene.clock.settle();
+
+      await second.get().release();
+      const newcomer = await scene.ask('k', { wait: Infinity });
+      expect(newcomer.settled).toBe(false);
+      await scene.clock.advance(30);
+
+      expect(other.get().held).toBe(true);
     });
 
     it('stands back when its time is over', async () => {
