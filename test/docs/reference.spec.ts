@@ -1,5 +1,11 @@
 import * as lib from 'nestjs-distributed-lock';
-import { LockError, type LockEvent, MemoryLockDriver } from 'nestjs-distributed-lock';
+import {
+  LockError,
+  type LockEvent,
+  type LockOptions,
+  MemoryLockDriver,
+  type WithLockOptions,
+} from 'nestjs-distributed-lock';
 import { describe, expect, it } from 'vitest';
 import {
   type ResolvedServiceOptions,
@@ -17,6 +23,13 @@ const EVENTS: Record<LockEvent['type'], true> = {
   lost: true,
   released: true,
   heldLong: true,
+};
+
+const OWN_OPTIONS_OF_WITH_LOCK: Record<Exclude<keyof WithLockOptions, keyof LockOptions>, true> = {
+  onBusy: true,
+  onUnavailable: true,
+  returns: true,
+  service: true,
 };
 
 /** The part of a cell between backquotes. */
@@ -49,6 +62,11 @@ describe('the options of the README', () => {
       (name) => name === 'handover' || !Object.hasOwn(defaults, name),
     );
     expect(new Set(names)).toEqual(new Set(ownNames));
+  });
+
+  it('are all there are for @WithLock', () => {
+    const names = tableRows('README.md', 'option of `@WithLock`').map(([name]) => codeOf(name));
+    expect(new Set(names)).toEqual(new Set(Object.keys(OWN_OPTIONS_OF_WITH_LOCK)));
   });
 
   it.each([...ofLocks, ...ofTheModule].filter(([, value]) => codeOf(value) !== ''))(
