@@ -3,9 +3,9 @@ import type { RetrySettings } from './acquire-settings.js';
 /** How much later than announced a next try may come: timers are coarse and the way is long. */
 const WANTED_SLACK = 10;
 
-/** The longest pause before try number `tries + 1`. */
-function pause(retry: RetrySettings, tries: number): number {
-  return Math.min(retry.max, retry.min * retry.factor ** tries);
+/** The pause before try number `tries + 1`, before it is spread. The first try, which is most of them, needs no power. */
+function pause({ min, max, factor }: RetrySettings, tries: number): number {
+  return tries === 0 ? min : Math.min(max, min * factor ** tries);
 }
 
 /** The pause before try number `tries + 1`, spread at random. */

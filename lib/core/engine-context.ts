@@ -5,7 +5,6 @@ import type { Clock } from './clock.js';
 import type { Attempt } from './attempt.js';
 import type { Disowner } from './disown.js';
 import type { DueLists, DueRole } from './due-lists.js';
-import type { Line } from './line.js';
 import type { LockEvents } from './lock-events.js';
 import type { Owners } from './owners.js';
 import type { Pacer } from './pacer.js';
@@ -39,5 +38,5 @@ export interface EngineContext {
   readonly pacer: Pacer;
   readonly roundTrip: RoundTrip;
   /** Nobody holds, waits for or tries to get the key any more. */
-  lineIdle(line: Line): void;
+  lineIdle(key: string): void;
 }

@@ -37,6 +37,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   #wantedUntil = 0;
   #waiters: WaiterQueue | null = null;
   #contender: Contender | null = null;
+  /** Once it is idle it is forgotten, and a new line stands for the key. */
+  #forgotten = false;
 
   constructor(context: EngineContext, key: string) {
     this.#context = context;
@@ -231,7 +233,14 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       return;
     }
     this.#endContention();
-    this.#context.lineIdle(this);
+    this.#forget();
+  }
+
+  #forget(): void {
+    if (!this.#forgotten) {
+      this.#forgotten = true;
+      this.#context.lineIdle(this.key);
+    }
   }
 
   #endContention(): void {
@@ -302,7 +311,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     }
     this.#endContention();
     if (this.#state === 'free') {
-      this.#context.lineIdle(this);
+      this.#forget();
     }
   }
 

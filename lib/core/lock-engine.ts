@@ -83,7 +83,7 @@ export class LockEngine {
       owners: new Owners(options.node),
       pacer: new Pacer(clock),
       roundTrip: new RoundTrip(),
-      lineIdle: (line) => this.#forget(line),
+      lineIdle: (key) => void this.#lines.delete(key),
     };
     this.#shutdown = new Shutdown(this.#context, this.#lines);
   }
@@ -146,13 +146,6 @@ export class LockEngine {
     const fresh = new Line(this.#context, key);
     this.#lines.set(key, fresh);
     return fresh.open(claim);
-  }
-
-  #forget(line: Line): void {
-    // An abort listener may have opened a new line for the key while the old one was ending.
-    if (this.#lines.get(line.key) === line) {
-      this.#lines.delete(line.key);
-    }
   }
 
   #join(hold: Hold, claim: Claim, now: number): MaybePromise<KeyHandle> {

@@ -34,9 +34,8 @@ const NOT_RELEASED: ReleaseResult = Object.freeze({ released: false });
 const RENEWED: RenewResult = Object.freeze({ renewed: true });
 const NOT_RENEWED: RenewResult = Object.freeze({ renewed: false });
 
-const startedAt = performance.timeOrigin;
-const sinceStart = performance.now.bind(performance);
-const systemNow = (): number => startedAt + sinceStart();
+/** Looked up at each call, so that a user's fake timers move leases and engine alike. */
+const systemNow = (): number => performance.timeOrigin + performance.now();
 
 const microseconds = (ms: number): number => ms * 1000;
 /** Rounded up: who comes back after so long is not too early. */
@@ -45,8 +44,7 @@ const milliseconds = (us: number): number => Math.ceil(us / 1000);
 /**
  * Locks for one process, as tests and single-instance apps want them; it answers at once, without promises.
  *
- * A renewal that comes late revives an expired lease for as long as nobody took it, while a late release is told that
- * there was nothing left to release. A release with `retainFor` gives notice too: waiters were told of the lease's
+ * A lease that has expired is still its owner's, to renew and to release, for as long as nobody took it. A release with `retainFor` gives notice too: waiters were told of the lease's
  * end, and learn by trying that the key will be free sooner.
  */
 export class MemoryLockDriver implements LockDriver {
@@ -87,12 +85,15 @@ export class MemoryLockDriver implements LockDriver {
     if (record === undefined || record.owner !== lease.owner) {
       return NOT_RELEASED;
     }
+    const { retainFor = 0 } = lease;
+    if (retainFor === 0 && record.wantedUntil === 0) {
+      this.#free(record, 0);
+      return RELEASED;
+    }
     const now = this.#now();
     // Read before anybody is told: a listener may take the lock at once, and that clears the mark.
     const wantedFor = milliseconds(record.wantedUntil - now);
-    if (!this.#free(record, now, lease.retainFor)) {
-      return NOT_RELEASED;
-    }
+    this.#free(record, retainFor > 0 ? now + microseconds(retainFor) : 0);
     return wantedFor > 0 ? { released: true, wantedFor } : RELEASED;
   }
 
@@ -123,7 +124,12 @@ export class MemoryLockDriver implements LockDriver {
 
   forceRelease(key: string): boolean {
     const record = this.#records.get(key);
-    return record !== undefined && this.#free(record, this.#now());
+    if (record === undefined) {
+      return false;
+    }
+    const wasTaken = record.expires > this.#now();
+    this.#free(record, 0);
+    return wasTaken;
   }
 
   /**
@@ -150,13 +156,11 @@ export class MemoryLockDriver implements LockDriver {
       : RENEWED;
   }
 
-  /** False when the lock was free by time already; even then its last owner can no longer renew it. */
-  #free(record: MemoryRecord, now: number, retainFor = 0): boolean {
-    const wasTaken = record.expires > now;
+  /** Takes the lock from its owner, and leaves it taken by nobody until `expires`. */
+  #free(record: MemoryRecord, expires: number): void {
     record.owner = null;
-    record.expires = wasTaken && retainFor > 0 ? now + microseconds(retainFor) : 0;
+    record.expires = expires;
     this.#notices.tell(record.key);
-    return wasTaken;
   }
 }
 

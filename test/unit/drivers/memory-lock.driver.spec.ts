@@ -75,12 +75,13 @@ describe('MemoryLockDriver', () => {
       expect(scene.acquire('b')).toMatchObject({ owner: 'a' });
     });
 
-    it('that has expired is nothing to release, and after that nothing to renew', () => {
+    it('that has expired is still released by its owner, for nobody took it, and then not renewed', () => {
       scene.acquire('a', { ttl: SECOND });
       scene.passMs(SECOND);
-      expect(scene.release('a', { retainFor: SECOND })).toEqual({ released: false });
+      expect(scene.release('a')).toEqual({ released: true });
       expect(scene.driver.inspect('k')).toBeNull();
       expect(scene.renew('a')).toEqual({ renewed: false });
+      expect(scene.release('a')).toEqual({ released: false });
     });
 
     it('that has expired cannot be renewed after a forced release', () => {
