@@ -24,20 +24,27 @@ export default defineConfig({
         test: {
           name: 'lib',
           include: ['test/**/*.spec.ts'],
-          exclude: ['**/node_modules/**', 'test/package/tarball.spec.ts'],
+          exclude: ['**/node_modules/**', 'test/e2e/**', 'test/package/tarball.spec.ts'],
+          setupFiles: ['test/support/setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'nest 12',
+          include: ['test/e2e/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
           globalSetup: ['test/support/redis.global-setup.ts'],
           provide: { nest: 12 },
         },
       },
       {
-        // All that boots applications, on the other major that we support.
+        // All that knows of Nest, on the other major that we support.
         extends: true,
         plugins: [nest11()],
         test: {
           name: 'nest 11',
           include: ['test/e2e/**/*.spec.ts', 'test/unit/service/**/*.spec.ts'],
-          exclude: ['**/node_modules/**'],
           setupFiles: ['test/support/setup.ts'],
           globalSetup: ['test/nest11/install.ts', 'test/support/redis.global-setup.ts'],
           provide: { nest: 11 },
