@@ -82,6 +82,8 @@ export interface RedisAddress {
   readonly url: string;
   readonly host: string;
   readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
 }
 
 /** Whether there can be a server here; tests that need one are skipped otherwise, as the run's start has told. */
@@ -99,8 +101,14 @@ export function useRedis(): () => RedisAddress {
 }
 
 function addressOf(url: string): RedisAddress {
-  const { hostname, port } = new URL(url);
-  return { url, host: hostname, port: Number(port || 6379) };
+  const { hostname, port, username, password } = new URL(url);
+  return {
+    url,
+    host: hostname,
+    port: Number(port || 6379),
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  };
 }
 
 function serverArgs(port: number, folder: string, args: readonly string[] = []): string[] {
