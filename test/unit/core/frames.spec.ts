@@ -136,13 +136,17 @@ inEverySetting('work that is detached from a lock it was started under', (option
   it('joins the lock that is still held, of several of which one was lost, however deep it runs', async () => {
     const { here } = new Scene(options);
     const both = await here.acquireAll(['a', 'b']);
+    const deep: unknown[] = [];
 
-    await expect(
-      here.engine.run(both, async () => {
-        await here.engine.forceRelease('b');
-        await here.withLock('c', () => here.withLock('a', () => undefined, { wait: 0 }));
-      }),
-    ).rejects.toMatchObject({ name: 'LockLostError', keys: ['b'] });
+    const work = here.engine.run(both, async () => {
+      await here.engine.forceRelease('b');
+      await here.withLock('c', () =>
+        here.withLock('a', ({ fencingToken }) => deep.push(fencingToken), { wait: 0 }),
+      );
+    });
+
+    await expect(work).rejects.toMatchObject({ name: 'LockLostError', keys: ['b'] });
+    expect(deep).toEqual([both.fencingTokens[0]]);
   });
 });
 

@@ -256,6 +256,27 @@ describe.each(['sync', 'async'] as const)('a lock is released instead (driver: %
     expect(start.next.get().held).toBe(true);
   });
 
+  it('when the one that ends wants no hand-over, though it has got the block of one that does', async () => {
+    const scene = new Scene({ manner: 'async', wait: Infinity });
+    await scene.warmUp();
+    scene.driver.manner.acquire = 'manual';
+    const controller = new AbortController();
+    await scene.ask('k', { signal: controller.signal });
+    const first = await scene.ask('k', { handover: false });
+    const next = await scene.ask('k');
+    controller.abort();
+    scene.driver.next('acquire').answer();
+    scene.driver.manner.acquire = manner;
+    await scene.clock.settle();
+    scene.driver.calls = [];
+
+    await first.get().release();
+    await scene.clock.settle();
+
+    expect(passage({ scene, first: first.get(), next })).toBe('released');
+    expect(next.get().held).toBe(true);
+  });
+
   it('when the next one wants several keys', async () => {
     const scene = new Scene({ manner, handoverMaxTime: Infinity });
     await scene.warmUp();
