@@ -99,6 +99,18 @@ describe('MemoryLockDriver', () => {
       expect(scene.driver.inspect('k')).toBeNull();
     });
 
+    it.each([undefined, 500])(
+      'stays released when the clock is set back, wanted for %s',
+      (wantFor) => {
+        scene.acquire('a');
+        scene.acquire('b', { wantFor });
+        scene.release('a');
+        scene.passMs(-SECOND);
+        expect(scene.driver.inspect('k')).toBeNull();
+        expect(scene.acquire('b')).toHaveProperty('firstToken');
+      },
+    );
+
     it('is kept taken under no owner by retainFor', () => {
       scene.acquire('a');
       scene.release('a', { retainFor: 3 * SECOND });
