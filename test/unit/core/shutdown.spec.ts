@@ -93,6 +93,24 @@ inEverySetting('stopping', (options) => {
     expect(scene.driver.listeners).toBe(0);
   });
 
+  it('turns them away at once, while what is held still has its time', async () => {
+    const scene = new Scene(options);
+    const lock = await scene.here.acquire('k');
+    const waiter = await scene.ask('k', { wait: Infinity });
+    void scene.here.engine.drain(10_000);
+    const stopped = watch(scene.here.engine.stop());
+    await scene.clock.settle();
+
+    expect(waiter.error).toBeInstanceOf(LockClosedError);
+    expect(lock.held).toBe(true);
+    expect(stopped.settled).toBe(false);
+
+    await lock.release();
+    await scene.clock.settle();
+    expect(scene.isLocked()).toBe(false);
+    expect(stopped.settled).toBe(true);
+  });
+
   it('gives what is held the rest of the time for draining', async () => {
     const scene = new Scene(options);
     const lock = await scene.here.acquire('k');
