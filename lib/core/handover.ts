@@ -1,11 +1,6 @@
+import type { Run } from './run.js';
 import type { Turn } from './turn.js';
 import type { Waiter } from './waiter-queue.js';
-
-/** Since when waiters of this process have followed one another, and for how long they may. */
-export interface Run {
-  readonly startedAt: number;
-  readonly maxTime: number;
-}
 
 /**
  * Whether the next waiter may take over the lease with the next token of its block. It gets just what a lease of its
@@ -25,6 +20,6 @@ export function mayHandOver(turn: Turn, next: Waiter, run: Run, now: number): bo
     lease.tokensLeft > 0 &&
     lease.deadline - now >= lease.ttl / 2 &&
     turn.minHoldLeft(now) === undefined &&
-    now - run.startedAt < run.maxTime
+    !run.isOver(now)
   );
 }

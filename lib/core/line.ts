@@ -17,6 +17,7 @@ import { Lease, type LeaseKeeper } from './lease.js';
 import { KeyHandle } from './lock-handle.js';
 import { type Answer, isPending } from './maybe-promise.js';
 import { releaseLease } from './releasing.js';
+import { Run } from './run.js';
 import { Turn, type TurnKeeper } from './turn.js';
 import { type Claim, Waiter, WaiterQueue, type WaitingPlace } from './waiter-queue.js';
 
@@ -31,10 +32,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   #state: 'free' | 'held' | 'releasing' = 'free';
   #turn: Turn | null = null;
   #lease: Lease | null = null;
-  /** Since when waiters of this process have followed one another; 0 while none has the lock. */
-  #runStartedAt = 0;
-  /** Until when others are known to want the lock. */
-  #wantedUntil = 0;
+  /** Made when a second caller wants the key while it is held here. */
+  #run: Run | null = null;
   #waiters: WaiterQueue | null = null;
   #contender: Contender | null = null;
   /** Once it is idle it is forgotten, and a new line stands for the key. */
@@ -74,7 +73,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       answer = Promise.reject(error);
     }
     if (!isPending(answer) && isGrant(answer)) {
-      this.#begin(new Lease(this, { owner, settings, sentAt }, answer, clockSkew), sentAt);
+      this.#begin(new Lease(this, { owner, settings, sentAt }, answer, clockSkew));
       return this.#startTurn(settings, sentAt, sentAt);
     }
     const waiter = new Waiter(this.#context, this, claim, sentAt);
@@ -119,7 +118,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       this.goOn();
       return;
     }
-    this.#begin(lease, now);
+    this.#begin(lease);
     if (this.waiters.size === 1) {
       this.#endContention();
     }
@@ -128,7 +127,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   /** Somebody else has the lock. Those who do not wait are told. */
   denied(tries: number): void {
-    this.#endRun();
+    this.#run = null;
     this.#failImpatient();
     if (tries === 1 && this.#head !== null) {
       this.#context.events.waiting(this.key, this.waiters.size);
@@ -148,8 +147,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   }
 
   /** The backend gave us the key. */
-  #begin(lease: Lease, now: number): void {
-    this.#runStartedAt ||= now;
+  #begin(lease: Lease): void {
     this.#lease = lease;
     this.#context.renewals.watch(lease);
   }
@@ -168,10 +166,9 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     if (next === null && !turn.hasMinHold) {
       return this.#release(turn, undefined);
     }
-    const { clock, events, handoverMaxTime } = this.#context;
+    const { clock, events } = this.#context;
     const now = clock.now();
-    const run = { startedAt: this.#runStartedAt, maxTime: handoverMaxTime };
-    if (next !== null && mayHandOver(turn, next, run, now)) {
+    if (next !== null && mayHandOver(turn, next, this.#runOf(turn), now)) {
       events.released(turn.lease, turn.startedAt, clock, true);
       next.grant(this.#startTurn(next.settings, next.enteredAt, now));
       return true;
@@ -185,45 +182,43 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#lease = null;
     const { clock, events } = this.#context;
     events.released(turn.lease, turn.startedAt, clock, false);
-    return releaseLease(this.#context, turn.lease, retainFor, (result) => this.#released(result));
+    return releaseLease(this.#context, turn.lease, retainFor, (result) =>
+      this.#released(turn, result),
+    );
   }
 
-  #released(result: ReleaseResult | null): boolean {
+  #released(turn: Turn, result: ReleaseResult | null): boolean {
     this.#state = 'free';
-    const wantedFor = this.#wantedForAtEndOfRun(result?.wantedFor ?? 0);
-    if (wantedFor > 0) {
+    const standBackFor = this.#wantedAtEndOfRun(turn, result?.wantedFor ?? 0);
+    if (standBackFor > 0) {
       this.#failImpatient();
-      this.#contend().standBack(wantedFor);
+      this.#contend().standBack(standBackFor);
     } else {
       this.goOn();
     }
     return result?.released ?? false;
   }
 
-  /**
-   * How much longer others want the lock, if this process has had it for long enough. Our own next grant clears their
-   * mark at the backend, so what a release said during the run is remembered here.
-   */
-  #wantedForAtEndOfRun(wantedFor: number): number {
-    if (this.#head === null && wantedFor === 0 && this.#wantedUntil === 0) {
+  /** For how long others still want the lock, if nobody waits here or the run has lasted for long enough; else 0. */
+  #wantedAtEndOfRun(turn: Turn, wantedFor: number): number {
+    if (wantedFor === 0 && this.#run === null) {
       return 0;
     }
-    const { clock, handoverMaxTime } = this.#context;
-    const now = clock.now();
+    const now = this.#context.clock.now();
+    const run = this.#runOf(turn);
     if (wantedFor > 0) {
-      this.#wantedUntil = Math.max(this.#wantedUntil, now + wantedFor);
+      run.wanted(wantedFor, now);
     }
-    if (this.#head !== null && now - this.#runStartedAt < handoverMaxTime) {
+    if (this.#head !== null && !run.isOver(now)) {
       return 0;
     }
-    const wantedLonger = this.#wantedUntil - now;
-    this.#endRun();
-    return wantedLonger;
+    this.#run = null;
+    return run.wantedFor(now);
   }
 
-  #endRun(): void {
-    this.#runStartedAt = 0;
-    this.#wantedUntil = 0;
+  /** The run that the turn belongs to; it began with it unless there was one before. */
+  #runOf({ startedAt }: Turn): Run {
+    return (this.#run ??= new Run(startedAt, this.#context.handoverMaxTime));
   }
 
   /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
@@ -258,7 +253,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#lease = null;
     this.#turn = null;
     this.#state = 'free';
-    this.#endRun();
+    this.#run = null;
     const error = turn.lose(reason);
     this.#context.events.lost(lease, error);
     this.goOn();
