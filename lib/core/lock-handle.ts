@@ -18,6 +18,8 @@ export interface EngineHandle extends LockHandle {
   isOf(context: EngineContext): boolean;
   /** Whether any of its keys is still held. */
   readonly isLive: boolean;
+  /** Whether all of its keys were held by the caller before, so that it only goes along with another handle. */
+  readonly isJoined: boolean;
   /** Why the lock was lost, if it was; looks at the clock. */
   lostError(): LockLostError | null;
   /** Like `release`, but the answer costs no promise where it is known at once. */
@@ -107,9 +109,8 @@ export class KeyHandle implements EngineHandle {
 
   /** Sets how long it is to be held, from now on, unless the lock was joined and is another's. */
   limit(limits: HoldLimits): void {
-    const { turn } = this.#hold;
-    if (turn.root === this.#hold) {
-      turn.limit(limits, this.#context.clock.now());
+    if (!this.isJoined) {
+      this.#hold.turn.limit(limits, this.#context.clock.now());
     }
   }
 
@@ -123,6 +124,10 @@ export class KeyHandle implements EngineHandle {
 
   get isLive(): boolean {
     return this.held;
+  }
+
+  get isJoined(): boolean {
+    return this.#hold.turn.root !== this.#hold;
   }
 
   lostError(): LockLostError | null {

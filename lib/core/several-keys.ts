@@ -141,6 +141,10 @@ class SeveralHandle implements EngineHandle {
     return null;
   }
 
+  get isJoined(): boolean {
+    return this.#handles.every((handle) => handle.isJoined);
+  }
+
   get isLive(): boolean {
     return this.#handles.some((handle) => handle.held);
   }

@@ -1,11 +1,11 @@
-import { from, Observable, type ObservableInput, type Subscription } from 'rxjs';
+import { from, Observable, type ObservableInput, Subject, takeUntil } from 'rxjs';
 import type { EngineHandle } from '../core/lock-handle.js';
 
 /** How an observable is kept under a lock. */
 export interface Keeping {
   readonly handle: EngineHandle;
   /** Runs something in the frame of the lock. */
-  readonly inside: <T>(work: () => T) => T;
+  readonly inside: (work: () => void) => void;
   /** Gives the lock back. */
   readonly release: () => Promise<unknown>;
 }
@@ -20,36 +20,35 @@ export function heldObservable(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const { signal } = handle;
-    let inner: Subscription | undefined;
+    // A source that emits as soon as it is subscribed to can be left in no other way.
+    const leave = new Subject<void>();
     let isOver = false;
     const end = async (tell?: () => void): Promise<void> => {
       if (!isOver) {
         isOver = true;
         signal.removeEventListener('abort', lost);
-        inner?.unsubscribe();
+        leave.next();
         await release();
         tell?.();
       }
     };
     const lost = (): void => void end(() => subscriber.error(signal.reason));
-    const follow = (): Subscription =>
-      from(source() as ObservableInput<unknown>).subscribe({
-        next: (value) => subscriber.next(value),
-        error: (error: unknown) => void end(() => subscriber.error(error)),
-        complete: () => void end(() => subscriber.complete()),
-      });
+    const follow = (): void => {
+      from(source() as ObservableInput<unknown>)
+        .pipe(takeUntil(leave))
+        .subscribe({
+          next: (value) => subscriber.next(value),
+          error: (error: unknown) => void end(() => subscriber.error(error)),
+          complete: () => void end(() => subscriber.complete()),
+        });
+    };
+    subscriber.add(() => void end());
     signal.addEventListener('abort', lost);
     try {
-      inner = inside(follow);
+      handle.assertHeld();
+      inside(follow);
     } catch (error) {
       void end(() => subscriber.error(error));
     }
-    if (signal.aborted) {
-      lost();
-    }
-    if (isOver) {
-      inner?.unsubscribe();
-    }
-    return () => void end();
   });
 }

@@ -1,10 +1,9 @@
-import { EMPTY, from, Observable, type ObservableInput, of, Subscription } from 'rxjs';
+import { EMPTY, from, Observable, type ObservableInput, of } from 'rxjs';
 import type { EngineHandle } from '../core/lock-handle.js';
 import { isPending } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
 import { HandlerScope } from '../interceptors/handler-scope.js';
-import type { LockService } from '../lock.service.js';
-import { heldObservable } from './held-observable.js';
+import { heldObservable, type Keeping } from './held-observable.js';
 import type { Call } from './locked-method.js';
 import { isObservable } from './return-kind.js';
 
@@ -12,78 +11,60 @@ import { isObservable } from './return-kind.js';
 export function invokeObservable(call: Call): Observable<unknown> {
   return new Observable((subscriber) => {
     const left = new AbortController();
-    const subscription = new Subscription(() => left.abort());
-    const follow = (observable: Observable<unknown>): void => {
-      subscription.add(observable.subscribe(subscriber));
+    subscriber.add(() => left.abort());
+    const follow = (keeping: Keeping): void => {
+      if (left.signal.aborted) {
+        void keeping.release();
+      } else {
+        heldObservable(call.proceed, keeping).subscribe(subscriber);
+      }
     };
     const refuse = (error: unknown): void => {
       try {
-        follow(observableOf(call.lock.insteadOf(error, call.instance, call.args)));
+        const instead = call.lock.insteadOf(error, call.instance, call.args);
+        observableOf(instead).subscribe(subscriber);
       } catch (unanswered) {
         subscriber.error(unanswered);
       }
     };
+    let taken: MaybePromise<Keeping>;
     try {
-      const held = takeFor(call, left.signal);
-      if (isPending(held)) {
-        held.then(
-          (lock) => (left.signal.aborted ? void lock.release() : follow(lock.observable)),
-          refuse,
-        );
-      } else {
-        follow(held.observable);
-      }
+      taken = takeFor(call, left.signal);
     } catch (error) {
       refuse(error);
+      return;
     }
-    return subscription;
+    if (isPending(taken)) {
+      taken.then(follow, refuse);
+    } else {
+      follow(taken);
+    }
   });
 }
 
-/** The lock of one subscription, and what runs under it. */
-interface Held {
-  readonly observable: Observable<unknown>;
-  release(): Promise<unknown>;
-}
-
-function takeFor(call: Call, signal: AbortSignal): MaybePromise<Held> {
-  const { lock, instance, args } = call;
+function takeFor({ lock, instance, args }: Call, signal: AbortSignal): MaybePromise<Keeping> {
   const service = lock.serviceOf(instance);
   const keys = lock.keysOf(args);
   const settings = { ...lock.settingsFor(service), signal };
-  const scope = HandlerScope.keeping(lock.id);
-  if (scope !== undefined) {
-    const leave = scope.enter();
-    return scope.take(lock.id, service, keys, settings).then(
-      (handle) => hold(call, service, handle, scope, leave),
-      (error: unknown) => {
-        leave();
-        throw error;
-      },
-    );
+  const visit = HandlerScope.visit(lock.id);
+  if (visit !== undefined) {
+    const inside = (handle: EngineHandle, work: () => void): void =>
+      service.engine.runUnder(handle, () => visit.run(work));
+    const taking = visit.take(service, keys, settings);
+    taking.catch(() => visit.leave());
+    return taking.then((handle) => ({
+      handle,
+      inside: (work) => inside(handle, work),
+      release: () => handle.release().finally(() => visit.leave()),
+    }));
   }
+  const keep = (handle: EngineHandle): Keeping => ({
+    handle,
+    inside: (work) => service.engine.runUnder(handle, work),
+    release: () => handle.release(),
+  });
   const started = service.take(keys, settings);
-  return isPending(started)
-    ? started.then((handle) => hold(call, service, handle))
-    : hold(call, service, started);
-}
-
-function hold(
-  { lock, proceed }: Call,
-  service: LockService,
-  handle: EngineHandle,
-  scope?: HandlerScope,
-  leave?: () => void,
-): Held {
-  const inside = <T>(work: () => T): T =>
-    service.engine.runUnder(handle, () =>
-      scope === undefined ? work() : scope.runWithin(lock.id, work),
-    );
-  const release = async (): Promise<void> => {
-    await handle.release();
-    leave?.();
-  };
-  return { observable: heldObservable(proceed, { handle, inside, release }), release };
+  return isPending(started) ? started.then(keep) : keep(started);
 }
 
 function observableOf(value: unknown): Observable<unknown> {

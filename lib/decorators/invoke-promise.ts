@@ -1,7 +1,6 @@
 import type { EngineHandle } from '../core/lock-handle.js';
 import { isPending } from '../core/maybe-promise.js';
-import type { HandlerScope } from '../interceptors/handler-scope.js';
-import type { LockService } from '../lock.service.js';
+import type { Visit } from '../interceptors/handler-scope.js';
 import { heldObservable } from './held-observable.js';
 import type { Call } from './locked-method.js';
 import { isObservable } from './return-kind.js';
@@ -26,57 +25,76 @@ export async function invokePromise({ lock, instance, args, proceed }: Call): Pr
 }
 
 /** A call as the handler of a request: the scope keeps the lock until the whole chain around it has ended. */
-export function invokeInScope(call: Call, scope: HandlerScope): Promise<unknown> {
-  const leave = scope.enter();
+export function invokeAsHandler(call: Call, visit: Visit): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    runInScope(call, scope, resolve).then(resolve, reject).finally(leave);
+    const settled = runAsHandler(call, visit, (observable) => resolve(observable(settled))).finally(
+      () => visit.leave(),
+    );
+    settled.then(resolve, reject);
   });
 }
 
-/** `answer` gives the caller an observable while its lock is still held. */
-async function runInScope(
+/** Gives the caller an observable while the call is still under way; it ends no sooner than `settled`. */
+type Answer = (observable: (settled: Promise<unknown>) => unknown) => void;
+
+async function runAsHandler(
   { lock, instance, args, proceed }: Call,
-  scope: HandlerScope,
-  answer: (observable: unknown) => void,
+  visit: Visit,
+  answer: Answer,
 ): Promise<unknown> {
   const service = lock.serviceOf(instance);
-  const settings = lock.settingsFor(service);
+  const settings = { ...lock.settingsFor(service), signal: visit.scope.ending };
   let handle: EngineHandle;
   try {
-    handle = await scope.take(lock.id, service, lock.keysOf(args), settings);
+    handle = await visit.take(service, lock.keysOf(args), settings);
   } catch (error) {
     return lock.insteadOf(error, instance, args);
   }
   return service.engine.run(handle, () =>
-    scope.runWithin(lock.id, async () => {
+    visit.run(async () => {
       const result = await proceed();
-      return isObservable(result)
-        ? untilObserved(result, service, handle, settings.ttl, answer)
-        : result;
+      if (!isObservable(result)) {
+        return result;
+      }
+      const inside = (work: () => void): void =>
+        service.engine.runUnder(handle, () => visit.run(work));
+      const limits = { ttl: settings.ttl, ending: visit.scope.ending };
+      return untilObserved(limits, (subscribed, ended) => {
+        const source = (): unknown => {
+          subscribed();
+          return result;
+        };
+        answer((settled) => {
+          const release = async (): Promise<void> => {
+            ended();
+            await Promise.allSettled([settled]);
+          };
+          return heldObservable(source, { handle, inside, release });
+        });
+      });
     }),
   );
 }
 
-/** Hands the observable on, and waits until it has ended, or nobody has subscribed to it for a ttl. */
+/** Waits until an observable has ended; or nobody has subscribed to it for a ttl, or ever will, as the chain has ended. */
 function untilObserved(
-  observable: unknown,
-  service: LockService,
-  handle: EngineHandle,
-  ttl: number,
-  answer: (observable: unknown) => void,
+  { ttl, ending }: { readonly ttl: number; readonly ending: AbortSignal },
+  observe: (subscribed: () => void, ended: () => void) => void,
 ): Promise<void> {
   return new Promise((resolve) => {
     const forgotten = setTimeout(resolve, ttl).unref();
-    const source = (): unknown => {
+    const subscribed = (): void => {
       clearTimeout(forgotten);
-      handle.assertHeld();
-      return observable;
+      ending.removeEventListener('abort', left);
     };
-    const release = async (): Promise<void> => {
+    const left = (): void => {
+      subscribed();
       resolve();
-      await handle.release();
     };
-    const inside = <T>(work: () => T): T => service.engine.runUnder(handle, work);
-    answer(heldObservable(source, { handle, inside, release }));
+    ending.addEventListener('abort', left);
+    observe(subscribed, resolve);
+    if (ending.aborted) {
+      left();
+    }
   });
 }

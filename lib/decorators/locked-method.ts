@@ -1,6 +1,6 @@
 import { HandlerScope } from '../interceptors/handler-scope.js';
 import { invokeObservable } from './invoke-observable.js';
-import { invokeInScope, invokePromise } from './invoke-promise.js';
+import { invokeAsHandler, invokePromise } from './invoke-promise.js';
 import type { MethodLock } from './method-lock.js';
 import type { ReturnKind } from './return-kind.js';
 
@@ -24,7 +24,7 @@ export function lockedMethod(original: AnyMethod, lock: MethodLock, kind: Return
     if (kind === 'observable') {
       return invokeObservable(call);
     }
-    const scope = HandlerScope.keeping(lock.id);
-    return scope === undefined ? invokePromise(call) : invokeInScope(call, scope);
+    const visit = HandlerScope.visit(lock.id);
+    return visit === undefined ? invokePromise(call) : invokeAsHandler(call, visit);
   };
 }

@@ -1,6 +1,7 @@
 import type { AcquireSettings } from '../core/acquire-settings.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import { LockDriverError } from '../errors/lock-driver.error.js';
+import { LockKeyError } from '../errors/lock-key.error.js';
 import { LockTimeoutError } from '../errors/lock-timeout.error.js';
 import type { LockOptions } from '../interfaces/lock-options.interface.js';
 import type { WithLockKeys, WithLockOptions } from '../interfaces/with-lock-options.interface.js';
@@ -96,15 +97,25 @@ export class MethodLock {
 
 function compileKeys(keys: WithLockKeys, where: string): (args: readonly unknown[]) => LockKeys {
   if (typeof keys === 'function') {
-    return (args) => Reflect.apply(keys, undefined, args) as LockKeys;
+    return (args) => checkKeys(Reflect.apply(keys, undefined, args), where);
   }
   if (typeof keys === 'string') {
     const template = new KeyTemplate(keys, where);
     return (args) => template.resolve(args);
   }
-  if (!Array.isArray(keys) || keys.length === 0) {
+  if (!Array.isArray(keys) || keys.length === 0 || keys.some((key) => typeof key !== 'string')) {
     throw new LockConfigError(`${where}: @WithLock needs a key, an array of keys, or a function`);
   }
   const templates = (keys as readonly string[]).map((key) => new KeyTemplate(key, where));
   return (args) => templates.map((template) => template.resolve(args));
+}
+
+function checkKeys(keys: unknown, where: string): LockKeys {
+  const all: unknown[] = Array.isArray(keys) ? keys : [keys];
+  if (all.length === 0 || all.some((key) => typeof key !== 'string' || key === '')) {
+    throw new LockKeyError(
+      `${where}: its key function must give a string that is not empty, or an array of such strings`,
+    );
+  }
+  return keys as LockKeys;
 }

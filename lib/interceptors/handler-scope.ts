@@ -4,15 +4,14 @@ import type { AcquireSettings } from '../core/acquire-settings.js';
 import type { EngineHandle } from '../core/lock-handle.js';
 import type { LockLostError } from '../errors/lock-lost.error.js';
 import type { LockErrorMapper } from '../interfaces/distributed-lock-module-options.interface.js';
+import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
 import type { LockKeys, LockService } from '../lock.service.js';
 
-/** A scope as seen from a place in the handler's call: within which of its locked methods that is. */
-interface View {
+/** Where in which scope something runs. */
+const places = new AsyncLocalStorage<{
   readonly scope: HandlerScope;
-  readonly within: readonly symbol[];
-}
-
-const views = new AsyncLocalStorage<View>();
+  readonly visit: Visit | null;
+}>();
 
 /**
  * One call of a handler, from the outermost interceptor of its controller inwards: the locks that its own method takes
@@ -22,10 +21,10 @@ export class HandlerScope {
   /** As the service says that was asked for a lock last, whether it gave it or not. */
   mapErrors: boolean | LockErrorMapper = true;
   readonly #ids: ReadonlySet<symbol>;
-  readonly #kept = new Map<symbol, Promise<EngineHandle>>();
+  readonly #kept = new Map<symbol, EngineHandle>();
   readonly #ending = new AbortController();
-  /** Bodies that run, or wait for their lock. */
-  #running = 0;
+  /** Calls of the method that run, or wait for their lock. */
+  #visits = 0;
   #idle: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
@@ -36,105 +35,131 @@ export class HandlerScope {
     this.#ids = new Set(ids);
   }
 
-  /** The scope that the caller runs in. */
-  static get current(): HandlerScope | undefined {
-    return views.getStore()?.scope;
+  /** Whether this call of a handler has its scope already. */
+  static isOpenFor(context: ExecutionContext): boolean {
+    const scope = places.getStore()?.scope;
+    return scope !== undefined && scope.context === context && scope.#closed === undefined;
   }
 
   /**
-   * The scope that keeps this lock: if it is one of the handler's own, and the caller is not within its method already,
-   * as a method is that calls itself.
+   * Enters the scope that keeps this lock: if it is one of the handler's own, and the caller is not within its method
+   * already, as a method is that calls itself.
    */
-  static keeping(id: symbol): HandlerScope | undefined {
-    const view = views.getStore();
-    if (view === undefined || view.within.includes(id)) {
+  static visit(id: symbol): Visit | undefined {
+    const place = places.getStore();
+    if (place === undefined || !place.scope.#keeps(id) || place.visit?.isWithin(id)) {
       return undefined;
     }
-    return view.scope.#ids.has(id) ? view.scope : undefined;
+    place.scope.#visits++;
+    return new Visit(place.scope, id, place.visit);
   }
 
-  run<T>(work: () => T): T {
-    return views.run({ scope: this, within: [] }, work);
+  run<T>(work: () => T, visit: Visit | null = null): T {
+    return places.run({ scope: this, visit }, work);
   }
 
-  runWithin<T>(id: symbol, work: () => T): T {
-    return views.run({ scope: this, within: [...(views.getStore()?.within ?? []), id] }, work);
+  /** Aborts when the chain has ended. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
   }
 
-  get hasRunning(): boolean {
-    return this.#running > 0;
+  get hasVisits(): boolean {
+    return this.#visits > 0;
   }
 
-  /** Counts a body as running until the result is called. */
-  enter(): () => void {
-    this.#running++;
-    return () => {
-      this.#running--;
-      if (this.#running === 0) {
-        this.#idle?.();
-      }
-    };
-  }
-
-  /**
-   * Takes the lock for one call of the method, below the one that is kept here. A call that `retry()` repeats gets the
-   * same lock again, after the call before it has settled.
-   */
-  async take(
-    id: symbol,
-    service: LockService,
-    keys: LockKeys,
-    settings: AcquireSettings,
-  ): Promise<EngineHandle> {
-    this.mapErrors = service.options.mapErrors;
-    const whileOpen = { ...settings, signal: this.#ending.signal };
-    const kept = await this.#keep(id, () => service.take(keys, whileOpen));
-    return service.engine.runUnder(kept, () =>
-      service.take(keys, { ...whileOpen, reentrant: true }),
-    );
-  }
-
-  async #keep(
-    id: symbol,
-    take: () => PromiseLike<EngineHandle> | EngineHandle,
-  ): Promise<EngineHandle> {
-    let kept = this.#kept.get(id);
-    if (kept === undefined) {
-      kept = (async () => take())();
-      this.#kept.set(id, kept);
-    }
-    try {
-      return await kept;
-    } catch (error) {
-      // The next call asks for it again.
-      this.#kept.delete(id);
-      throw error;
-    }
-  }
-
-  /** Why one of the locks was lost, if it was. */
-  async lostError(): Promise<LockLostError | null> {
-    const errors = (await this.#all()).map((handle) => handle.lostError());
+  /** Why a lock that is kept was lost, if one was. */
+  get lostError(): LockLostError | null {
+    const errors = [...this.#kept.values()].map((handle) => handle.lostError());
     return errors.find((error) => error !== null) ?? null;
   }
 
-  /** The chain has ended: nobody waits for a lock any longer, and what is kept is given back when no body runs. */
+  /** The lock that is kept for this id: the one of an earlier call if it is still held, or else a new one. */
+  async keep(id: symbol, take: () => MaybePromise<EngineHandle>): Promise<EngineHandle> {
+    const kept = this.#kept.get(id);
+    if (kept?.held) {
+      return kept;
+    }
+    void kept?.release();
+    const handle = await take();
+    // What only joins a lock that is held already needs not be kept, and would keep its holder from ending.
+    if (!handle.isJoined) {
+      this.#kept.set(id, handle);
+    }
+    return handle;
+  }
+
+  leave(): void {
+    this.#visits--;
+    if (this.#visits === 0) {
+      this.#idle?.();
+    }
+  }
+
+  /** The chain has ended: whoever still waits for a lock need not wait any longer. */
+  end(): void {
+    this.#ending.abort();
+  }
+
+  /** Gives back what is kept as soon as no call runs any more. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
   }
 
   async #close(): Promise<void> {
-    this.#ending.abort();
-    if (this.#running > 0) {
+    this.end();
+    if (this.hasVisits) {
       await new Promise<void>((resolve) => (this.#idle = resolve));
     }
-    for (const handle of (await this.#all()).toReversed()) {
+    for (const handle of [...this.#kept.values()].toReversed()) {
       await handle.release();
     }
   }
 
-  async #all(): Promise<EngineHandle[]> {
-    const kept = await Promise.allSettled(this.#kept.values());
-    return kept.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+  #keeps(id: symbol): boolean {
+    return this.#ids.has(id) && this.#closed === undefined;
+  }
+}
+
+/** One call of a locked method within its handler's scope. */
+export class Visit {
+  #isOver = false;
+
+  constructor(
+    readonly scope: HandlerScope,
+    private readonly id: symbol,
+    private readonly outer: Visit | null,
+  ) {}
+
+  /** Whether this is a call of the method with that lock, or within one that has not ended. */
+  isWithin(id: symbol): boolean {
+    return (!this.#isOver && this.id === id) || (this.outer?.isWithin(id) ?? false);
+  }
+
+  run<T>(work: () => T): T {
+    return this.scope.run(work, this);
+  }
+
+  /**
+   * Takes the lock for this call, below the one that the scope keeps. A call that `retry()` repeats gets the same lock
+   * again, after the call before it has settled.
+   */
+  async take(
+    service: LockService,
+    keys: LockKeys,
+    settings: AcquireSettings,
+  ): Promise<EngineHandle> {
+    this.scope.mapErrors = service.options.mapErrors;
+    const kept = await this.scope.keep(this.id, () => service.take(keys, settings));
+    if (kept.isJoined) {
+      return kept;
+    }
+    return service.engine.runUnder(kept, () =>
+      service.take(keys, { ...settings, reentrant: true }),
+    );
+  }
+
+  leave(): void {
+    this.#isOver = true;
+    this.scope.leave();
   }
 }

@@ -4,7 +4,7 @@ import {
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import { catchError, Observable } from 'rxjs';
+import { catchError, defer, Observable, Subject, takeUntil } from 'rxjs';
 import { lockIdsOf } from '../decorators/locked-method.accessor.js';
 import { throwForTransport } from '../filters/throw-for-transport.js';
 import { HandlerScope } from './handler-scope.js';
@@ -19,47 +19,57 @@ export class LockInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const ids = lockIdsOf(context.getHandler());
     // Bound to class and method, it comes twice; the outer one does it.
-    if (ids.length === 0 || HandlerScope.current?.context === context) {
+    if (ids.length === 0 || HandlerScope.isOpenFor(context)) {
       return next.handle();
     }
-    const scope = new HandlerScope(context, ids);
-    return new Observable((subscriber) => {
-      let last: unknown;
-      const finish = async (tell: () => void): Promise<void> => {
-        const closed = scope.close();
+    return defer(() => {
+      const scope = new HandlerScope(context, ids);
+      return keepingLocks(scope, () => next.handle()).pipe(
+        catchError((error: unknown) => throwForTransport(error, context, scope.mapErrors)),
+      );
+    });
+  }
+}
+
+/** The chain, subscribed to within the scope; its end is told after the locks were given back. */
+function keepingLocks(scope: HandlerScope, chain: () => Observable<unknown>): Observable<unknown> {
+  return new Observable((subscriber) => {
+    const leave = new Subject<void>();
+    let last: unknown;
+    let isOver = false;
+    const end = async (tell?: () => void): Promise<void> => {
+      if (isOver) {
+        return;
+      }
+      isOver = true;
+      leave.next();
+      scope.end();
+      if (responseOutlives(scope.context, last)) {
+        whenResponseCloses(scope.context, () => void scope.close());
+      } else if (!scope.hasVisits) {
+        await scope.close();
+      } else {
         // A body that runs on keeps its lock; the caller is not made to wait for it.
-        if (!scope.hasRunning) {
-          await closed;
-        }
-        tell();
-      };
-      const complete = async (): Promise<void> => {
-        const lost = await scope.lostError();
-        if (lost !== null) {
-          await finish(() => subscriber.error(lost));
-        } else if (responseOutlives(context, last)) {
-          whenResponseCloses(context, () => void scope.close());
-          subscriber.complete();
-        } else {
-          await finish(() => subscriber.complete());
-        }
-      };
-      const inner = scope.run(() =>
-        next.handle().subscribe({
-          next: (value: unknown) => {
+        void scope.close();
+      }
+      tell?.();
+    };
+    const complete = (): void => {
+      const lost = scope.lostError;
+      void end(() => (lost === null ? subscriber.complete() : subscriber.error(lost)));
+    };
+    subscriber.add(() => void end());
+    scope.run(() =>
+      chain()
+        .pipe(takeUntil(leave))
+        .subscribe({
+          next: (value) => {
             last = value;
             subscriber.next(value);
           },
-          error: (error: unknown) => void finish(() => subscriber.error(error)),
-          complete: () => void complete(),
+          error: (error: unknown) => void end(() => subscriber.error(error)),
+          complete,
         }),
-      );
-      return () => {
-        inner.unsubscribe();
-        if (!responseOutlives(context, last)) {
-          void scope.close();
-        }
-      };
-    }).pipe(catchError((error: unknown) => throwForTransport(error, context, scope.mapErrors)));
-  }
+    );
+  });
 }

@@ -39,10 +39,22 @@ export interface ObservableLike {
 /** A mistake that the compiler tells: what is wrong is the name of the property it misses. */
 type Mistake<Message extends string> = { readonly [M in Message]: never };
 
+/** Whether a function of these parameters can be called with those arguments. */
+type Takes<
+  Parameters extends readonly unknown[],
+  Args extends readonly unknown[],
+> = number extends Parameters['length']
+  ? Args extends Parameters
+    ? true
+    : false
+  : Args extends readonly [...Parameters, ...unknown[]]
+    ? true
+    : false;
+
 type CheckKeys<Keys, Args extends readonly unknown[]> = Keys extends (
-  ...args: infer KeyArgs
+  ...args: infer Parameters
 ) => unknown
-  ? Args extends readonly [...KeyArgs, ...unknown[]]
+  ? Takes<Parameters, Args> extends true
     ? unknown
     : Mistake<'the key function does not take the parameters of the method'>
   : [UnknownPlaceholders<Keys, Args>] extends [never]

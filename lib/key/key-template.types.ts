@@ -11,18 +11,27 @@ type PlaceholdersInBraces<S extends string> = S extends `${string}{${infer P}}${
   ? P | PlaceholdersIn<After>
   : never;
 
-/** Whether a value of type `T` may have what the path leads to; any, unknown, and one member of a union are enough. */
+/** The type of a property; an element of an array or a record counts as one. Never if there is none. */
+type Property<T, Name extends string> = Name extends keyof T
+  ? T[Name]
+  : Name extends `${number}`
+    ? number extends keyof T
+      ? T[number & keyof T]
+      : never
+    : never;
+
+/** Whether a value of type `T`, not null, may have what the path leads to; one member of a union is enough. */
 type HasPath<T, Path extends string> =
   IsLoose<T> extends true
     ? true
     : T extends unknown
       ? Path extends `${infer Name}.${infer Rest}`
-        ? Name extends keyof NonNullable<T>
-          ? HasPath<NonNullable<T>[Name], Rest>
-          : false
-        : Path extends keyof NonNullable<T>
-          ? true
-          : false
+        ? [Property<T, Name>] extends [never]
+          ? false
+          : HasPath<NonNullable<Property<T, Name>>, Rest>
+        : [Property<T, Path>] extends [never]
+          ? false
+          : true
       : never;
 
 /** Whether a method with these parameters has what a placeholder asks for. */
@@ -31,9 +40,9 @@ type HasPlaceholder<
   P extends string,
 > = P extends `${infer Index}.${infer Path}`
   ? number extends Args['length']
-    ? HasPath<Args[number], Path>
+    ? HasPath<NonNullable<Args[number]>, Path>
     : Index extends keyof Args
-      ? HasPath<Args[Index], Path>
+      ? HasPath<NonNullable<Args[Index]>, Path>
       : false
   : number extends Args['length']
     ? true

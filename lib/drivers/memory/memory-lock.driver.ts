@@ -34,8 +34,9 @@ const NOT_RELEASED: ReleaseResult = Object.freeze({ released: false });
 const RENEWED: RenewResult = Object.freeze({ renewed: true });
 const NOT_RENEWED: RenewResult = Object.freeze({ renewed: false });
 
+const startedAt = performance.timeOrigin;
 /** Looked up at each call, so that a user's fake timers move leases and engine alike. */
-const systemNow = (): number => performance.timeOrigin + performance.now();
+const systemNow = (): number => startedAt + performance.now();
 
 const microseconds = (ms: number): number => ms * 1000;
 /** Rounded up: who comes back after so long is not too early. */
