@@ -8,8 +8,16 @@ import { type Bench, type Finding, passes } from './support/bench.js';
 import { report } from './support/report.js';
 import { waiters } from './waiters.js';
 import { withLock } from './with-lock.js';
+import { withLockDecorator } from './with-lock-decorator.js';
 
-const BENCHES: readonly Bench[] = [acquireRelease, waiters, withLock, memory, renewal];
+const BENCHES: readonly Bench[] = [
+  acquireRelease,
+  waiters,
+  withLock,
+  withLockDecorator,
+  memory,
+  renewal,
+];
 
 const IN_CHILD = '--in-child';
 
