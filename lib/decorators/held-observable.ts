@@ -33,13 +33,18 @@ export function heldObservable(
       }
     };
     const lost = (): void => void end(() => subscriber.error(signal.reason));
+    // A source that kept the event loop busy may have outlasted its lock before any timer could tell.
+    const endWith = (tell: () => void): void => {
+      const error = handle.lostError();
+      void end(error === null ? tell : () => subscriber.error(error));
+    };
     const follow = (): void => {
       from(source() as ObservableInput<unknown>)
         .pipe(takeUntil(leave))
         .subscribe({
           next: (value) => subscriber.next(value),
-          error: (error: unknown) => void end(() => subscriber.error(error)),
-          complete: () => void end(() => subscriber.complete()),
+          error: (error: unknown) => endWith(() => subscriber.error(error)),
+          complete: () => endWith(() => subscriber.complete()),
         });
     };
     subscriber.add(() => void end());

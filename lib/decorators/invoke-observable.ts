@@ -2,7 +2,7 @@ import { EMPTY, from, Observable, type ObservableInput, of } from 'rxjs';
 import type { EngineHandle } from '../core/lock-handle.js';
 import { isPending } from '../core/maybe-promise.js';
 import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
-import { HandlerScope } from '../interceptors/handler-scope.js';
+import { HandlerScope, type Visit } from '../interceptors/handler-scope.js';
 import { heldObservable, type Keeping } from './held-observable.js';
 import type { Call } from './locked-method.js';
 import { isObservable } from './return-kind.js';
@@ -10,6 +10,7 @@ import { isObservable } from './return-kind.js';
 /** Subscribing takes the lock; completing, erring and leaving give it back. */
 export function invokeObservable(call: Call): Observable<unknown> {
   return new Observable((subscriber) => {
+    const visit = HandlerScope.visit(call.lock.id);
     const left = new AbortController();
     subscriber.add(() => left.abort());
     const follow = (keeping: Keeping): void => {
@@ -20,16 +21,17 @@ export function invokeObservable(call: Call): Observable<unknown> {
       }
     };
     const refuse = (error: unknown): void => {
+      visit?.leave();
       try {
         const instead = call.lock.insteadOf(error, call.instance, call.args);
-        observableOf(instead).subscribe(subscriber);
+        observableOf(instead, visit?.scope.needsValue ?? false).subscribe(subscriber);
       } catch (unanswered) {
         subscriber.error(unanswered);
       }
     };
     let taken: MaybePromise<Keeping>;
     try {
-      taken = takeFor(call, left.signal);
+      taken = takeFor(call, visit, left.signal);
     } catch (error) {
       refuse(error);
       return;
@@ -42,34 +44,30 @@ export function invokeObservable(call: Call): Observable<unknown> {
   });
 }
 
-function takeFor({ lock, instance, args }: Call, signal: AbortSignal): MaybePromise<Keeping> {
+function takeFor(
+  { lock, instance, args }: Call,
+  visit: Visit | undefined,
+  signal: AbortSignal,
+): MaybePromise<Keeping> {
   const service = lock.serviceOf(instance);
+  if (visit !== undefined) {
+    visit.scope.mapErrors = service.options.mapErrors;
+  }
   const keys = lock.keysOf(args);
   const settings = { ...lock.settingsFor(service), signal };
-  const visit = HandlerScope.visit(lock.id);
-  if (visit !== undefined) {
-    const inside = (handle: EngineHandle, work: () => void): void =>
-      service.engine.runUnder(handle, () => visit.run(work));
-    const taking = visit.take(service, keys, settings);
-    taking.catch(() => visit.leave());
-    return taking.then((handle) => ({
-      handle,
-      inside: (work) => inside(handle, work),
-      release: () => handle.release().finally(() => visit.leave()),
-    }));
-  }
   const keep = (handle: EngineHandle): Keeping => ({
     handle,
-    inside: (work) => service.engine.runUnder(handle, work),
-    release: () => handle.release(),
+    inside: (work) =>
+      service.engine.runUnder(handle, () => (visit === undefined ? work() : visit.run(work))),
+    release: () => handle.release().finally(() => visit?.leave()),
   });
-  const started = service.take(keys, settings);
+  const started = visit?.take(service, keys, settings) ?? service.take(keys, settings);
   return isPending(started) ? started.then(keep) : keep(started);
 }
 
-function observableOf(value: unknown): Observable<unknown> {
+function observableOf(value: unknown, needsValue: boolean): Observable<unknown> {
   if (value === undefined) {
-    return EMPTY;
+    return needsValue ? of(undefined) : EMPTY;
   }
   const isInput = isObservable(value) || isPending(value);
   return isInput ? from(value as ObservableInput<unknown>) : of(value);

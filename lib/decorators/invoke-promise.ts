@@ -43,6 +43,7 @@ async function runAsHandler(
   answer: Answer,
 ): Promise<unknown> {
   const service = lock.serviceOf(instance);
+  visit.scope.mapErrors = service.options.mapErrors;
   const settings = { ...lock.settingsFor(service), signal: visit.scope.ending };
   let handle: EngineHandle;
   try {

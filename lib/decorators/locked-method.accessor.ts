@@ -5,6 +5,16 @@ import type { Type } from '@nestjs/common';
 /** On a method: the ids of the locks it takes, the outermost first. */
 const LOCKS_METADATA = 'nestjs-distributed-lock:locks';
 
+/** On a method: the name it has in its class, which a decorator that wraps it may not keep. */
+const NAME_METADATA = 'nestjs-distributed-lock:name';
+
+/** The name of a locked method in its class. */
+export function methodNameOf(handler: Function): string | symbol {
+  return (
+    (Reflect.getMetadata(NAME_METADATA, handler) as string | symbol | undefined) ?? handler.name
+  );
+}
+
 /** The ids of the locks that a handler takes by itself. */
 export function lockIdsOf(handler: Function): readonly symbol[] {
   return (Reflect.getMetadata(LOCKS_METADATA, handler) as readonly symbol[] | undefined) ?? [];
@@ -16,7 +26,12 @@ export function returnTypeOf(target: object, name: string | symbol): unknown {
 }
 
 /** Makes the wrapper stand for the method in everything that looks at it: Nest, Swagger, other decorators. */
-export function copyAppearance(method: Function, wrapper: Function, id: symbol): void {
+export function copyAppearance(
+  method: Function,
+  wrapper: Function,
+  name: string | symbol,
+  id: symbol,
+): void {
   for (const key of Reflect.ownKeys(method)) {
     if (key !== 'prototype') {
       Object.defineProperty(wrapper, key, Object.getOwnPropertyDescriptor(method, key)!);
@@ -26,6 +41,7 @@ export function copyAppearance(method: Function, wrapper: Function, id: symbol):
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), wrapper);
   }
   Reflect.defineMetadata(LOCKS_METADATA, [id, ...lockIdsOf(method)], wrapper);
+  Reflect.defineMetadata(NAME_METADATA, name, wrapper);
 }
 
 /** Binds an interceptor outside all that are bound to the method or the class already, or will be. */

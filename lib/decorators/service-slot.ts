@@ -19,9 +19,19 @@ export function attachLockService(instance: object, name: string, service: LockS
   }
 }
 
-/** The object's service of this name, if it was given one. */
+/** The object's service of this name, if it was given one, or an object that it was made from. */
 export function lockServiceOf(instance: object, name: string): LockService | undefined {
-  return slots.get(instance)?.get(name);
+  for (
+    let at: object | null = instance;
+    at !== null;
+    at = Object.getPrototypeOf(at) as object | null
+  ) {
+    const service = slots.get(at)?.get(name);
+    if (service !== undefined) {
+      return service;
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -33,7 +33,7 @@ export function WithLock<
     const lock = new MethodLock(where, keys, checked);
     const kind = returnKindOf(original, returnTypeOf(target, name), checked.returns, where);
     const wrapper = lockedMethod(original as AnyMethod, lock, kind);
-    copyAppearance(original, wrapper, lock.id);
+    copyAppearance(original, wrapper, name, lock.id);
     bindOutermost(LockInterceptor, wrapper, target.constructor);
     declareServiceSlot(target, lock.serviceName);
     descriptor!.value = wrapper;

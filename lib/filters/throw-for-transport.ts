@@ -2,7 +2,10 @@ import type { ArgumentsHost } from '@nestjs/common';
 import { from, mergeMap, type Observable, throwError } from 'rxjs';
 import { LockError } from '../errors/lock.error.js';
 import type { LockErrorMapper } from '../interfaces/distributed-lock-module-options.interface.js';
-import { inTransportForm, isInTransportForm } from './transport-form.js';
+import { inTransportForm } from './transport-form.js';
+
+/** Errors that were decided on, nearer to where they came from: they stay as they are. */
+const decided = new WeakSet<object>();
 
 /** Throws an error on, a lock error in the form that the caller's transport speaks. */
 export function throwForTransport(
@@ -10,19 +13,34 @@ export function throwForTransport(
   host: ArgumentsHost,
   mapErrors: boolean | LockErrorMapper,
 ): Observable<never> {
-  if (!(error instanceof LockError) || isInTransportForm(error) || mapErrors === false) {
+  if (!(error instanceof LockError) || decided.has(error)) {
     return throwError(() => error);
   }
-  return from(mapped(error, host, mapErrors)).pipe(
+  return from(decide(error, host, mapErrors)).pipe(
     mergeMap((exception) => throwError(() => exception)),
   );
+}
+
+async function decide(
+  error: LockError,
+  host: ArgumentsHost,
+  mapErrors: boolean | LockErrorMapper,
+): Promise<unknown> {
+  const exception = await mapped(error, host, mapErrors);
+  if (typeof exception === 'object' && exception !== null) {
+    decided.add(exception);
+  }
+  return exception;
 }
 
 async function mapped(
   error: LockError,
   host: ArgumentsHost,
-  mapErrors: true | LockErrorMapper,
+  mapErrors: boolean | LockErrorMapper,
 ): Promise<unknown> {
-  const own: unknown = typeof mapErrors === 'function' ? mapErrors(error, host) : undefined;
+  if (mapErrors === false) {
+    return error;
+  }
+  const own: unknown = mapErrors === true ? undefined : await mapErrors(error, host);
   return own ?? inTransportForm(error, host);
 }

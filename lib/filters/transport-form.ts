@@ -66,7 +66,7 @@ function standFor<T extends Error>(error: LockError, exception: T): T {
 interface Response {
   readonly headersSent?: boolean;
   readonly raw?: { readonly headersSent?: boolean };
-  header(name: string, value: string): unknown;
+  header?(name: string, value: string): unknown;
 }
 
 function setRetryAfter(error: LockError, host: ArgumentsHost): void {
@@ -74,6 +74,6 @@ function setRetryAfter(error: LockError, host: ArgumentsHost): void {
   const isLate = response.headersSent ?? response.raw?.headersSent;
   if ((error.statusCode === 423 || error.statusCode === 503) && !isLate) {
     const { retryAfter = 0 } = error as { retryAfter?: number };
-    response.header('Retry-After', String(Math.max(1, Math.ceil(retryAfter / 1000))));
+    response.header?.('Retry-After', String(Math.max(1, Math.ceil(retryAfter / 1000))));
   }
 }

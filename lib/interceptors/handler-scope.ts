@@ -5,7 +5,15 @@ import type { EngineHandle } from '../core/lock-handle.js';
 import type { LockLostError } from '../errors/lock-lost.error.js';
 import type { LockErrorMapper } from '../interfaces/distributed-lock-module-options.interface.js';
 import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
+import { needsValue } from './response.js';
 import type { LockKeys, LockService } from '../lock.service.js';
+
+/** A lock that one of the handler's methods took. */
+interface KeptLock {
+  readonly id: symbol;
+  readonly keys: string;
+  readonly handle: EngineHandle;
+}
 
 /** Where in which scope something runs. */
 const places = new AsyncLocalStorage<{
@@ -18,27 +26,28 @@ const places = new AsyncLocalStorage<{
  * are kept here until the chain has ended and the method's body has settled.
  */
 export class HandlerScope {
-  /** As the service says that was asked for a lock last, whether it gave it or not. */
-  mapErrors: boolean | LockErrorMapper = true;
+  /** As the service says whose lock the method wants; undefined if it was not called. */
+  mapErrors: boolean | LockErrorMapper | undefined;
+  /** Given up at the end: what the handler leaves behind in its async context must not keep the request alive. */
+  #context: ExecutionContext | undefined;
   readonly #ids: ReadonlySet<symbol>;
-  readonly #kept = new Map<symbol, EngineHandle>();
+  #kept: KeptLock[] = [];
+  readonly #asked = new Map<symbol, Promise<unknown>>();
   readonly #ending = new AbortController();
   /** Calls of the method that run, or wait for their lock. */
   #visits = 0;
   #idle: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(
-    readonly context: ExecutionContext,
-    ids: readonly symbol[],
-  ) {
+  constructor(context: ExecutionContext, ids: readonly symbol[]) {
+    this.#context = context;
     this.#ids = new Set(ids);
   }
 
   /** Whether this call of a handler has its scope already. */
   static isOpenFor(context: ExecutionContext): boolean {
     const scope = places.getStore()?.scope;
-    return scope !== undefined && scope.context === context && scope.#closed === undefined;
+    return scope !== undefined && scope.#context === context;
   }
 
   /**
@@ -63,29 +72,48 @@ export class HandlerScope {
     return this.#ending.signal;
   }
 
+  /** Whether an empty observable would be an error, as Nest waits for the last value. */
+  get needsValue(): boolean {
+    return this.#context !== undefined && needsValue(this.#context);
+  }
+
   get hasVisits(): boolean {
     return this.#visits > 0;
   }
 
   /** Why a lock that is kept was lost, if one was. */
   get lostError(): LockLostError | null {
-    const errors = [...this.#kept.values()].map((handle) => handle.lostError());
+    const errors = this.#kept.map(({ handle }) => handle.lostError());
     return errors.find((error) => error !== null) ?? null;
   }
 
   /** The lock that is kept for this id: the one of an earlier call if it is still held, or else a new one. */
-  async keep(id: symbol, take: () => MaybePromise<EngineHandle>): Promise<EngineHandle> {
-    const kept = this.#kept.get(id);
-    if (kept?.held) {
-      return kept;
+  async keep(
+    id: symbol,
+    keys: string,
+    take: () => MaybePromise<EngineHandle>,
+  ): Promise<EngineHandle> {
+    while (this.#asked.has(id)) {
+      await Promise.allSettled([this.#asked.get(id)]);
     }
-    void kept?.release();
-    const handle = await take();
-    // What only joins a lock that is held already needs not be kept, and would keep its holder from ending.
-    if (!handle.isJoined) {
-      this.#kept.set(id, handle);
+    const kept = this.#kept.find((lock) => lock.id === id && lock.keys === keys);
+    if (kept?.handle.held) {
+      return kept.handle;
     }
-    return handle;
+    void kept?.handle.release();
+    this.#kept = this.#kept.filter((lock) => lock !== kept);
+    const asked = (async () => take())();
+    this.#asked.set(id, asked);
+    try {
+      const handle = await asked;
+      // What only joins a lock that is held already needs not be kept, and would keep its holder from ending.
+      if (!handle.isJoined) {
+        this.#kept.push({ id, keys, handle });
+      }
+      return handle;
+    } finally {
+      this.#asked.delete(id);
+    }
   }
 
   leave(): void {
@@ -107,10 +135,13 @@ export class HandlerScope {
 
   async #close(): Promise<void> {
     this.end();
+    this.#context = undefined;
     if (this.hasVisits) {
       await new Promise<void>((resolve) => (this.#idle = resolve));
     }
-    for (const handle of [...this.#kept.values()].toReversed()) {
+    const kept = this.#kept.toReversed();
+    this.#kept = [];
+    for (const { handle } of kept) {
       await handle.release();
     }
   }
@@ -148,8 +179,7 @@ export class Visit {
     keys: LockKeys,
     settings: AcquireSettings,
   ): Promise<EngineHandle> {
-    this.scope.mapErrors = service.options.mapErrors;
-    const kept = await this.scope.keep(this.id, () => service.take(keys, settings));
+    const kept = await this.scope.keep(this.id, String(keys), () => service.take(keys, settings));
     if (kept.isJoined) {
       return kept;
     }
@@ -159,7 +189,9 @@ export class Visit {
   }
 
   leave(): void {
-    this.#isOver = true;
-    this.scope.leave();
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.scope.leave();
+    }
   }
 }

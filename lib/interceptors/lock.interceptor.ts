@@ -4,7 +4,7 @@ import {
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import { catchError, defer, Observable, Subject, takeUntil } from 'rxjs';
+import { catchError, defer, Observable, Subject, takeUntil, throwError } from 'rxjs';
 import { lockIdsOf } from '../decorators/locked-method.accessor.js';
 import { throwForTransport } from '../filters/throw-for-transport.js';
 import { HandlerScope } from './handler-scope.js';
@@ -24,15 +24,23 @@ export class LockInterceptor implements NestInterceptor {
     }
     return defer(() => {
       const scope = new HandlerScope(context, ids);
-      return keepingLocks(scope, () => next.handle()).pipe(
-        catchError((error: unknown) => throwForTransport(error, context, scope.mapErrors)),
+      return keepingLocks(scope, context, () => next.handle()).pipe(
+        catchError((error: unknown) =>
+          scope.mapErrors === undefined
+            ? throwError(() => error)
+            : throwForTransport(error, context, scope.mapErrors),
+        ),
       );
     });
   }
 }
 
 /** The chain, subscribed to within the scope; its end is told after the locks were given back. */
-function keepingLocks(scope: HandlerScope, chain: () => Observable<unknown>): Observable<unknown> {
+function keepingLocks(
+  scope: HandlerScope,
+  context: ExecutionContext,
+  chain: () => Observable<unknown>,
+): Observable<unknown> {
   return new Observable((subscriber) => {
     const leave = new Subject<void>();
     let last: unknown;
@@ -44,8 +52,8 @@ function keepingLocks(scope: HandlerScope, chain: () => Observable<unknown>): Ob
       isOver = true;
       leave.next();
       scope.end();
-      if (responseOutlives(scope.context, last)) {
-        whenResponseCloses(scope.context, () => void scope.close());
+      if (responseOutlives(context, last)) {
+        whenResponseCloses(context, () => void scope.close());
       } else if (!scope.hasVisits) {
         await scope.close();
       } else {

@@ -1,5 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { RESPONSE_PASSTHROUGH_METADATA, ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
+import { methodNameOf } from '../decorators/locked-method.accessor.js';
+import {
+  RESPONSE_PASSTHROUGH_METADATA,
+  ROUTE_ARGS_METADATA,
+  SSE_METADATA,
+} from '@nestjs/common/constants.js';
 
 /** What this file needs of a response, of Express or, inside its reply, of Fastify. */
 interface RawResponse {
@@ -11,6 +16,11 @@ interface RawResponse {
 /** The kinds of parameters, in Nest's metadata, with which a handler answers by itself. */
 const RESPONSE = '1';
 const NEXT = '2';
+
+/** Whether the handler must give a value, as Nest waits for the last one. */
+export function needsValue(context: ExecutionContext): boolean {
+  return context.getType() === 'http' && !Reflect.getMetadata(SSE_METADATA, context.getHandler());
+}
 
 /** Whether the response goes on after the handler's observable has completed: a stream, or a handler that answers itself. */
 export function responseOutlives(context: ExecutionContext, value: unknown): boolean {
@@ -42,7 +52,7 @@ function isStream(value: unknown): boolean {
 
 function answersItself(context: ExecutionContext): boolean {
   const type = context.getClass();
-  const { name } = context.getHandler();
+  const name = methodNameOf(context.getHandler());
   if (Reflect.getMetadata(RESPONSE_PASSTHROUGH_METADATA, type, name)) {
     return false;
   }
