@@ -227,6 +227,18 @@ describe.each(['sync', 'async'] as const)('a lock is released instead (driver: %
     expect(start.next.get().remaining).toBeLessThan(30_000);
   });
 
+  it('when it was extended to another ttl, even to the one that the next one wants', async () => {
+    const start = await line({ manner, next: { ttl: 60_000 } });
+    await start.first.extend(60_000);
+    start.scene.driver.calls = [];
+
+    await start.first.release();
+    await start.scene.clock.settle();
+
+    expect(passage(start)).toBe('released');
+    expect(start.next.get().held).toBe(true);
+  });
+
   it('when minHold is not over: the key stays taken, for the next one too', async () => {
     const start = await afterRelease({ first: { minHold: 50 } });
 

@@ -13,6 +13,8 @@ const lockedKeys = (scene: Scene): string[] =>
     .map(({ key }) => key)
     .toSorted();
 
+const isFor = (key: string, request: unknown): boolean => (request as AcquireRequest).key === key;
+
 inEverySetting('taking several keys', (options) => {
   it('takes them one after the other in the order they are given in', async () => {
     const scene = new Scene(options);
@@ -362,6 +364,8 @@ inEverySetting('the handle of several keys', (options) => {
     await b.release();
     await scene.clock.advance(1);
     expect(several.get().held).toBe(true);
+    // The first one was not lost meanwhile and taken anew.
+    expect(scene.driver.calls.filter(({ request }) => isFor('a', request))).toHaveLength(1);
 
     await scene.clock.advance(98);
     expect(several.get().held).toBe(true);

@@ -287,6 +287,7 @@ inEverySetting('stopping', (options) => {
 
     const first = scene.here.engine.stop();
     const second = scene.here.engine.stop();
+    expect(second).toBe(first);
     await lock.release();
     await Promise.all([first, second]);
     await scene.here.engine.stop();
