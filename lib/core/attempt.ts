@@ -98,7 +98,9 @@ export class Attempt extends Due {
   #answeredLater(answer: Grant | Denial): void {
     const { clock, roundTrip } = this.context;
     const now = clock.now();
-    roundTrip.observe(now - this.sentAt);
+    if (this.#open) {
+      roundTrip.observe(now - this.sentAt);
+    }
     this.#answered(answer, now);
   }
 

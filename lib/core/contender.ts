@@ -58,6 +58,9 @@ export class Contender implements AttemptOutcome {
   }
 
   try(): void {
+    if (this.#attempt !== null) {
+      return;
+    }
     this.#wake();
     const { clock, owners } = this.#context;
     const { settings } = this.#line.waiters.first!;
@@ -87,8 +90,9 @@ export class Contender implements AttemptOutcome {
   /** Lets others go first: as long as they need to hear of it, or where no notices are sent until they come back. */
   standBack(wantedFor: number): void {
     const { driver, roundTrip } = this.#context;
+    const needed = driver.onReleased ? Math.max(MIN_STAND_BACK, 3 * roundTrip.ms) : Infinity;
     this.standing = true;
-    this.#pause(driver.onReleased ? Math.max(MIN_STAND_BACK, 3 * roundTrip.ms) : wantedFor);
+    this.#pause(Math.min(needed, wantedFor));
     if (this.#line.waiters.size === 0) {
       this.letGo();
     }

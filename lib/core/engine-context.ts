@@ -38,5 +38,5 @@ export interface EngineContext {
   readonly pacer: Pacer;
   readonly roundTrip: RoundTrip;
   /** Nobody holds, waits for or tries to get the key any more. */
-  lineIdle(key: string): void;
+  lineIdle(): void;
 }

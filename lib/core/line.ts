@@ -28,16 +28,13 @@ import { type Claim, Waiter, WaiterQueue, type WaitingPlace } from './waiter-que
 export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   readonly key: string;
   readonly #context: EngineContext;
-  /** `free` here says nothing of other processes. */
-  #state: 'free' | 'held' | 'releasing' = 'free';
+  #state: 'idle' | 'contending' | 'held' | 'releasing' = 'idle';
   #turn: Turn | null = null;
   #lease: Lease | null = null;
   /** Made when a second caller wants the key while it is held here. */
   #run: Run | null = null;
   #waiters: WaiterQueue | null = null;
   #contender: Contender | null = null;
-  /** Once it is idle it is forgotten, and a new line stands for the key. */
-  #forgotten = false;
 
   constructor(context: EngineContext, key: string) {
     this.#context = context;
@@ -53,12 +50,17 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     return this.#turn;
   }
 
+  /** Nobody holds the key here, waits for it, or stands back from it. */
+  get isIdle(): boolean {
+    return this.#state === 'idle';
+  }
+
   get #head(): Waiter | null {
     return this.#waiters === null ? null : this.#waiters.first;
   }
 
   /**
-   * The first caller of a new line: the driver is asked at once, and one that answers at once costs no promise.
+   * The first caller of an idle line: the driver is asked at once, and one that answers at once costs no promise.
    * Everything but such a grant goes the way of all waiters.
    */
   open(claim: Claim): MaybePromise<KeyHandle> {
@@ -76,6 +78,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       this.#begin(new Lease(this, { owner, settings, sentAt }, answer, clockSkew));
       return this.#startTurn(settings, sentAt, sentAt);
     }
+    this.#state = 'contending';
     const waiter = new Waiter(this.#context, this, claim, sentAt);
     this.#contend().adopt(owner, settings, sentAt, answer);
     return waiter.promise;
@@ -89,7 +92,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     if (wait === 0 && (this.#state !== 'releasing' || waiting > 0)) {
       throw this.#busy(0);
     }
-    if (waiting >= maxWaiters) {
+    if (wait > 0 && waiting >= maxWaiters) {
       throw new LockQueueFullError(`${waiting} wait for ${this.key} already (maxWaiters)`, {
         keys: [this.key],
       });
@@ -188,7 +191,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
   }
 
   #released(turn: Turn, result: ReleaseResult | null): boolean {
-    this.#state = 'free';
+    this.#state = 'contending';
     const standBackFor = this.#wantedAtEndOfRun(turn, result?.wantedFor ?? 0);
     if (standBackFor > 0) {
       this.#failImpatient();
@@ -221,21 +224,22 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     return (this.#run ??= new Run(startedAt, this.#context.handoverMaxTime));
   }
 
-  /** The line is free, and nobody stands back: the next waiter contends, or the line is idle. */
+  /** Nobody here has the key, or stands back from it: the next waiter contends, or the line is idle. */
   goOn(): void {
-    if (this.#head !== null) {
-      this.#contend().try();
+    if (this.#state !== 'contending') {
       return;
     }
-    this.#endContention();
-    this.#forget();
+    if (this.#head !== null) {
+      this.#contend().try();
+    } else {
+      this.#becomeIdle();
+    }
   }
 
-  #forget(): void {
-    if (!this.#forgotten) {
-      this.#forgotten = true;
-      this.#context.lineIdle(this.key);
-    }
+  #becomeIdle(): void {
+    this.#endContention();
+    this.#state = 'idle';
+    this.#context.lineIdle();
   }
 
   #endContention(): void {
@@ -252,7 +256,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     this.#context.renewals.forget(lease);
     this.#lease = null;
     this.#turn = null;
-    this.#state = 'free';
+    this.#state = 'contending';
     this.#run = null;
     const error = turn.lose(reason);
     this.#context.events.lost(lease, error);
@@ -281,7 +285,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   timeoutError(waiter: Waiter, now: number): LockError {
     const waited = now - waiter.enteredAt;
-    const failure = this.#state === 'free' ? this.#contender?.failure(waiter.enteredAt, now) : null;
+    const failure =
+      this.#state === 'contending' ? this.#contender?.failure(waiter.enteredAt, now) : null;
     return failure ?? this.#busy(waited);
   }
 
@@ -291,8 +296,8 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     }
     if (this.#contender?.standing) {
       this.#contender.letGo();
-    } else if (this.#state === 'free') {
-      this.goOn();
+    } else if (this.#state === 'contending') {
+      this.#becomeIdle();
     } else {
       this.#endContention();
     }
@@ -304,9 +309,10 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     if (this.#head !== null) {
       return;
     }
-    this.#endContention();
-    if (this.#state === 'free') {
-      this.#forget();
+    if (this.#state === 'contending') {
+      this.#becomeIdle();
+    } else {
+      this.#endContention();
     }
   }
 

@@ -14,7 +14,7 @@ import { DueLists } from './due-lists.js';
 import type { EngineContext } from './engine-context.js';
 import { currentHandle, currentHold, inFrame, isUnderLock, runInFrame } from './frames.js';
 import type { Hold } from './hold.js';
-import { Line } from './line.js';
+import { Lines } from './lines.js';
 import type { LockEvents } from './lock-events.js';
 import type { EngineHandle, KeyHandle } from './lock-handle.js';
 import { isPending } from './maybe-promise.js';
@@ -49,7 +49,7 @@ export interface EngineOptions {
 /** Takes, keeps and gives back the locks of one process at one driver. It knows neither Nest nor any driver. */
 export class LockEngine {
   readonly #context: EngineContext;
-  readonly #lines = new Map<string, Line>();
+  readonly #lines: Lines;
   readonly #shutdown: Shutdown;
 
   constructor(options: EngineOptions) {
@@ -83,8 +83,9 @@ export class LockEngine {
       owners: new Owners(options.node),
       pacer: new Pacer(clock),
       roundTrip: new RoundTrip(),
-      lineIdle: (key) => void this.#lines.delete(key),
+      lineIdle: () => this.#lines.becameIdle(),
     };
+    this.#lines = new Lines(this.#context);
     this.#shutdown = new Shutdown(this.#context, this.#lines);
   }
 
@@ -139,13 +140,12 @@ export class LockEngine {
       throw closedError(key);
     }
     const claim = { settings, since, nested };
-    const line = this.#lines.get(key);
-    if (line !== undefined) {
+    const line = this.#lines.of(key);
+    if (!line.isIdle) {
       return line.enter(claim);
     }
-    const fresh = new Line(this.#context, key);
-    this.#lines.set(key, fresh);
-    return fresh.open(claim);
+    this.#lines.opened();
+    return line.open(claim);
   }
 
   #join(hold: Hold, claim: Claim, now: number): MaybePromise<KeyHandle> {
@@ -195,7 +195,7 @@ export class LockEngine {
 
   /** Frees the key whoever holds it; who holds it here is told that it is lost. */
   async forceRelease(key: string): Promise<boolean> {
-    this.#lines.get(key)?.lose('forced');
+    this.#lines.find(key)?.lose('forced');
     return this.#context.driver.forceRelease(key);
   }
 

@@ -1,6 +1,6 @@
 import { LockClosedError } from '../errors/lock-closed.error.js';
 import type { EngineContext } from './engine-context.js';
-import type { Line } from './line.js';
+import type { Lines } from './lines.js';
 import type { Turn } from './turn.js';
 
 /** How long the last releases may take, in milliseconds. */
@@ -20,11 +20,11 @@ export function closedError(key: string): LockClosedError {
 export class Shutdown {
   closed = false;
   readonly #context: EngineContext;
-  readonly #lines: ReadonlyMap<string, Line>;
+  readonly #lines: Lines;
   #deadline = 0;
   #stopping: Promise<void> | null = null;
 
-  constructor(context: EngineContext, lines: ReadonlyMap<string, Line>) {
+  constructor(context: EngineContext, lines: Lines) {
     this.#context = context;
     this.#lines = lines;
   }
