@@ -121,6 +121,16 @@ inEverySetting('a caller that does not wait, while a release is under way', (opt
     expect(scene.driver.count('acquire')).toBe(1);
   });
 
+  it('is not counted among those who wait', async () => {
+    const scene = await releasing();
+    const caller = await scene.ask('k', { wait: 0, maxWaiters: 0 });
+
+    scene.driver.next('release').answer();
+    await scene.clock.settle();
+
+    expect(caller.get().held).toBe(true);
+  });
+
   it('tries once: it is busy when somebody else was faster', async () => {
     const scene = await releasing();
     const caller = await scene.ask('k', NOW);

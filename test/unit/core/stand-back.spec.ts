@@ -91,6 +91,47 @@ inEverySetting('a process that gives back a lock which others want', (options) =
     expect(driver.commands).toHaveLength(1);
   });
 
+  it('does so for no longer than they have said they want it', async () => {
+    const scene = new Scene({ ...options, manner: 'manual' });
+    const { clock, driver } = scene;
+    const holder = await scene.ask('k');
+    await clock.advance(4000);
+    driver.next('acquire').answer();
+    await clock.settle();
+    void holder.get().release();
+    driver.next<ReleaseResult>('release').answer({ released: true, wantedFor: 500 });
+    await clock.settle();
+    await scene.ask('k');
+
+    await clock.advance(499);
+    expect(driver.commands).toHaveLength(0);
+    await clock.advance(1);
+    expect(driver.commands).toHaveLength(1);
+  });
+
+  it('takes no answer that came long after its time for a round trip', async () => {
+    const scene = new Scene({ ...options, manner: 'manual' });
+    const { clock, driver } = scene;
+    await scene.ask('k', { wait: 10 });
+    const late = driver.next('acquire');
+    driver.manner.release = 'async';
+    await clock.advance(60_000);
+    late.answer();
+    await clock.settle();
+
+    const holder = await scene.ask('k');
+    driver.next('acquire').answer();
+    await clock.settle();
+    driver.manner.release = 'manual';
+    void holder.get().release();
+    driver.next<ReleaseResult>('release').answer({ released: true, wantedFor: 500 });
+    await clock.settle();
+    await scene.ask('k');
+    await clock.advance(10);
+
+    expect(driver.commands).toHaveLength(1);
+  });
+
   it('is not woken by a notice meanwhile', async () => {
     const scene = new Scene({ ...options, handoverMaxTime: 0 });
     const { backend } = scene.driver;
