@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EngineHandle } from '../../../lib/core/lock-handle.js';
 import { LockLostError, type LockLostReason } from '../../../lib/errors/lock-lost.error.js';
 import type { ReleaseRequest } from '../../../lib/interfaces/lock-driver.interface.js';
-import { follow, LeaseScene, LIFE, TRIES, TTL } from './lease-scene.js';
+import { type Fate, follow, LeaseScene, LIFE, TRIES, TTL } from './lease-scene.js';
 
 const [FIRST_TRY] = TRIES as [number];
 
@@ -138,6 +138,29 @@ describe('the signal of a lost lock', () => {
     scene.driver.backend.forceRelease('k');
     await scene.clock.settle();
     expect((await again!).held).toBe(true);
+  });
+
+  it('does not make the engine try twice at once for what its listener takes', async () => {
+    const scene = new LeaseScene('async');
+    const lock = await scene.acquire('k');
+    const leaving = new AbortController();
+    void follow(scene.acquire('k', { signal: leaving.signal }));
+    await scene.clock.settle();
+    let again: Fate<EngineHandle> | undefined;
+    lock.signal.addEventListener('abort', () => {
+      leaving.abort();
+      again = follow(scene.acquire('k', { wait: Infinity }));
+    });
+    scene.driver.manner.acquire = 'manual';
+    scene.usurp('k');
+    await scene.clock.advance(FIRST_TRY);
+    expect(scene.driver.commands).toHaveLength(1);
+    scene.driver.backend.forceRelease('k');
+    scene.driver.next('acquire').answer();
+    await scene.clock.settle();
+    expect(again?.value?.held).toBe(true);
+    expect(scene.driver.inspect('k')).toMatchObject({ owner: again!.value!.owner });
+    expect(scene.driver.count('release')).toBe(0);
   });
 
   it('does not make the engine forget a lock that its listener takes', async () => {
