@@ -9,7 +9,6 @@ import type { AcquireSettings } from './core/acquire-settings.js';
 import { LockEngine } from './core/lock-engine.js';
 import { LockEvents } from './core/lock-events.js';
 import type { EngineHandle } from './core/lock-handle.js';
-import { isPending } from './core/maybe-promise.js';
 import { LockConfigError } from './errors/lock-config.error.js';
 import { LockDriverError } from './errors/lock-driver.error.js';
 import { LockTimeoutError } from './errors/lock-timeout.error.js';
@@ -120,10 +119,8 @@ export class LockService
           'withLock needs a function to run: withLock(keys, work) or withLock(keys, options, work)',
         );
       }
-      const started = this.take(keys, this.settingsOf(short ? undefined : optionsOrWork));
-      return isPending(started)
-        ? Promise.resolve(started).then((lock) => this.engine.run(lock, work))
-        : this.engine.run(started, work);
+      const taken = this.take(keys, this.settingsOf(short ? undefined : optionsOrWork));
+      return this.engine.run(taken, work);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -163,8 +163,12 @@ export class LockEngine {
         );
   }
 
-  /** Runs `work` under the handle and then releases it; rejects with `LockLostError` if the lock was lost meanwhile. */
-  async run<T>(handle: EngineHandle, work: (lock: LockHandle) => MaybePromise<T>): Promise<T> {
+  /** Runs `work` under a lock, once it is there, and releases it; rejects with `LockLostError` if it was lost meanwhile. */
+  async run<T>(
+    taken: MaybePromise<EngineHandle>,
+    work: (lock: LockHandle) => MaybePromise<T>,
+  ): Promise<T> {
+    const handle = isPending(taken) ? await taken : taken;
     try {
       throwIfLost(handle);
       const result = await runInFrame(handle, work);

@@ -15,13 +15,11 @@ export async function invokePromise({ lock, instance, args, proceed }: Call): Pr
   } catch (error) {
     return lock.insteadOf(error, instance, args);
   }
-  return service.engine.run(handle, async () => {
-    const result = await proceed();
-    if (isObservable(result)) {
-      throw lock.unexpectedObservable();
-    }
-    return result;
-  });
+  const result = await service.engine.run(handle, proceed);
+  if (isObservable(result)) {
+    throw lock.unexpectedObservable();
+  }
+  return result;
 }
 
 /** A call as the handler of a request: the scope keeps the lock until the whole chain around it has ended. */
