@@ -180,6 +180,9 @@ describe('the signal of a lost lock', () => {
     expect(waiting.state).toBe('rejected');
     const next = await again!;
     expect(next.held).toBe(true);
+    const tries = scene.driver.count('acquire');
+    await expect(scene.acquire('k', { wait: 0 })).rejects.toMatchObject({ owner: next.owner });
+    expect(scene.driver.count('acquire')).toBe(tries);
     await scene.engine.forceRelease('k');
     expect(next.held).toBe(false);
   });
