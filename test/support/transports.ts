@@ -39,7 +39,10 @@ export async function listen(
 
 /** A client of a TCP server on a port that the system chose. */
 export async function connectTcp(server: INestMicroservice): Promise<ClientProxy> {
-  const { port } = server.unwrap<Server>().address() as AddressInfo;
+  const listening = server.unwrap<Server>();
+  // Answers go out in two packets, and the second would wait for the client to acknowledge the first.
+  listening.on('connection', (socket) => socket.setNoDelay());
+  const { port } = listening.address() as AddressInfo;
   return connect({ transport: Transport.TCP, options: { host: '127.0.0.1', port } });
 }
 
