@@ -1,7 +1,6 @@
 import { LockAbortedError } from '../errors/lock-aborted.error.js';
 import { LockDeadlockError } from '../errors/lock-deadlock.error.js';
 import { LockTimeoutError } from '../errors/lock-timeout.error.js';
-import { LockLostError } from '../errors/lock-lost.error.js';
 import type { LockDriver, MaybePromise } from '../interfaces/lock-driver.interface.js';
 import type { LockHandle } from '../interfaces/lock-handle.interface.js';
 import type { Duration } from '../interfaces/lock-options.interface.js';
@@ -17,6 +16,7 @@ import type { Hold } from './hold.js';
 import { Lines } from './lines.js';
 import type { LockEvents } from './lock-events.js';
 import type { EngineHandle, KeyHandle } from './lock-handle.js';
+import { lostErrorOf } from './lost-error.js';
 import { isPending } from './maybe-promise.js';
 import { Owners } from './owners.js';
 import { Pacer } from './pacer.js';
@@ -214,13 +214,9 @@ export class LockEngine {
   }
 }
 
-/** `error` is what the work threw, if it did: often a consequence of the loss. */
 function throwIfLost(handle: EngineHandle, error?: unknown): void {
-  const lost = handle.lostError();
-  if (lost === null) {
-    return;
+  const lost = lostErrorOf(handle, error);
+  if (lost !== null) {
+    throw lost;
   }
-  throw error === undefined || error === lost || error instanceof LockLostError
-    ? lost
-    : new LockLostError({ keys: lost.keys, reason: lost.reason, cause: error });
 }

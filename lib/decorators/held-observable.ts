@@ -1,5 +1,6 @@
 import { from, Observable, type ObservableInput, Subject, takeUntil } from 'rxjs';
 import type { EngineHandle } from '../core/lock-handle.js';
+import { lostErrorOf } from '../core/lost-error.js';
 
 /** How an observable is kept under a lock. */
 export interface Keeping {
@@ -34,16 +35,16 @@ export function heldObservable(
     };
     const lost = (): void => void end(() => subscriber.error(signal.reason));
     // A source that kept the event loop busy may have outlasted its lock before any timer could tell.
-    const endWith = (tell: () => void): void => {
-      const error = handle.lostError();
-      void end(error === null ? tell : () => subscriber.error(error));
+    const endWith = (tell: () => void, error?: unknown): void => {
+      const lostError = lostErrorOf(handle, error);
+      void end(lostError === null ? tell : () => subscriber.error(lostError));
     };
     const follow = (): void => {
       from(source() as ObservableInput<unknown>)
         .pipe(takeUntil(leave))
         .subscribe({
           next: (value) => subscriber.next(value),
-          error: (error: unknown) => endWith(() => subscriber.error(error)),
+          error: (error: unknown) => endWith(() => subscriber.error(error), error),
           complete: () => endWith(() => subscriber.complete()),
         });
     };

@@ -7,12 +7,15 @@ import { heldObservable, type Keeping } from './held-observable.js';
 import type { Call } from './locked-method.js';
 import { isObservable } from './return-kind.js';
 
+/** Why nobody waits any longer; a constant, for an error would keep what is on the stack alive. */
+const LEFT = 'the observable was unsubscribed from';
+
 /** Subscribing takes the lock; completing, erring and leaving give it back. */
 export function invokeObservable(call: Call): Observable<unknown> {
   return new Observable((subscriber) => {
     const visit = HandlerScope.visit(call.lock.id);
     const left = new AbortController();
-    subscriber.add(() => left.abort());
+    subscriber.add(() => left.abort(LEFT));
     const follow = (keeping: Keeping): void => {
       if (left.signal.aborted) {
         void keeping.release();
@@ -52,6 +55,7 @@ function takeFor(
   const service = lock.serviceOf(instance);
   if (visit !== undefined) {
     visit.scope.mapErrors = service.options.mapErrors;
+    visit.scope.becomeStream();
   }
   const keys = lock.keysOf(args);
   const settings = { ...lock.settingsFor(service), signal };

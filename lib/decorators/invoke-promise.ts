@@ -51,10 +51,11 @@ async function runAsHandler(
   }
   return service.engine.run(handle, () =>
     visit.run(async () => {
-      const result = await proceed();
+      const result = await visit.scope.runBody(proceed);
       if (!isObservable(result)) {
         return result;
       }
+      visit.scope.becomeStream();
       const inside = (work: () => void): void =>
         service.engine.runUnder(handle, () => visit.run(work));
       const limits = { ttl: settings.ttl, ending: visit.scope.ending };

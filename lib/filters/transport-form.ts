@@ -1,5 +1,9 @@
-import { type ArgumentsHost, HttpException } from '@nestjs/common';
+import { type ArgumentsHost, type ExecutionContext, HttpException } from '@nestjs/common';
 import { type LockError, STANDS_FOR } from '../errors/lock.error.js';
+
+/** How @nestjs/microservices marks a handler, and what it marks an event's with. */
+const HANDLER_TYPE = 'microservices:handler_type';
+const EVENT = 2;
 
 /** What a caller outside is told; the keys are not. */
 export interface LockErrorBody {
@@ -35,6 +39,9 @@ export async function inTransportForm(error: LockError, host: ArgumentsHost): Pr
     case 'http':
       return inHttpForm(error, host);
     case 'rpc': {
+      if (isEvent(host)) {
+        return error;
+      }
       const { RpcException } = await import('@nestjs/microservices');
       return standFor(error, new RpcException(body));
     }
@@ -48,6 +55,12 @@ export async function inTransportForm(error: LockError, host: ArgumentsHost): Pr
       return Object.assign(standFor(error, exception), { extensions: { code, statusCode } });
     }
   }
+}
+
+/** Nobody waits for an answer to an event: the error is Nest's to log, with its key. */
+function isEvent(host: ArgumentsHost): boolean {
+  const handler = (host as Partial<ExecutionContext>).getHandler?.();
+  return handler !== undefined && Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT;
 }
 
 /** The error as an HTTP response, with Retry-After where it makes sense. */

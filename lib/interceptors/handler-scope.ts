@@ -8,6 +8,9 @@ import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
 import { needsValue } from './response.js';
 import type { LockKeys, LockService } from '../lock.service.js';
 
+/** Why nobody waits any longer. */
+const ENDED = 'the handler has ended';
+
 /** A lock that one of the handler's methods took. */
 interface KeptLock {
   readonly id: symbol;
@@ -34,8 +37,11 @@ export class HandlerScope {
   #kept: KeptLock[] = [];
   readonly #asked = new Map<symbol, Promise<unknown>>();
   readonly #ending = new AbortController();
-  /** Calls of the method that run, or wait for their lock. */
+  /** Calls of the method that have not given their lock back, or wait for it. */
   #visits = 0;
+  /** Those of them whose promise is still to settle: nothing can stop it. */
+  #bodies = 0;
+  #isStream = false;
   #idle: (() => void) | undefined;
   #closed: Promise<void> | undefined;
 
@@ -77,8 +83,27 @@ export class HandlerScope {
     return this.#context !== undefined && needsValue(this.#context);
   }
 
-  get hasVisits(): boolean {
-    return this.#visits > 0;
+  /** Whether a body runs on, whatever became of the chain around it. */
+  get hasBodies(): boolean {
+    return this.#bodies > 0;
+  }
+
+  /** Whether the method gives an observable, so that its values cannot wait for the end. */
+  get isStream(): boolean {
+    return this.#isStream;
+  }
+
+  becomeStream(): void {
+    this.#isStream = true;
+  }
+
+  async runBody<T>(body: () => T): Promise<Awaited<T>> {
+    this.#bodies++;
+    try {
+      return await body();
+    } finally {
+      this.#bodies--;
+    }
   }
 
   /** Why a lock that is kept was lost, if one was. */
@@ -125,7 +150,8 @@ export class HandlerScope {
 
   /** The chain has ended: whoever still waits for a lock need not wait any longer. */
   end(): void {
-    this.#ending.abort();
+    // A constant: an error made here would keep the whole chain alive by its stack.
+    this.#ending.abort(ENDED);
   }
 
   /** Gives back what is kept as soon as no call runs any more. */
@@ -136,7 +162,7 @@ export class HandlerScope {
   async #close(): Promise<void> {
     this.end();
     this.#context = undefined;
-    if (this.hasVisits) {
+    if (this.#visits > 0) {
       await new Promise<void>((resolve) => (this.#idle = resolve));
     }
     const kept = this.#kept.toReversed();

@@ -35,7 +35,7 @@ export class LockInterceptor implements NestInterceptor {
   }
 }
 
-/** The chain, subscribed to within the scope; its end is told after the locks were given back. */
+/** The chain, subscribed to within the scope; its end, and the value of a promise, are told after the locks were given back. */
 function keepingLocks(
   scope: HandlerScope,
   context: ExecutionContext,
@@ -43,40 +43,47 @@ function keepingLocks(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const leave = new Subject<void>();
+    const untold: unknown[] = [];
     let last: unknown;
     let isOver = false;
-    const end = async (tell?: () => void): Promise<void> => {
+    const end = async (failed: boolean, tell?: () => void): Promise<void> => {
       if (isOver) {
         return;
       }
       isOver = true;
       leave.next();
       scope.end();
-      if (responseOutlives(context, last)) {
+      if (responseOutlives(context, last, failed)) {
         whenResponseCloses(context, () => void scope.close());
-      } else if (!scope.hasVisits) {
-        await scope.close();
-      } else {
-        // A body that runs on keeps its lock; the caller is not made to wait for it.
+      } else if (scope.hasBodies) {
+        // What runs on keeps its lock; the caller is not made to wait for it.
         void scope.close();
+      } else {
+        await scope.close();
       }
       tell?.();
     };
-    const complete = (): void => {
-      const lost = scope.lostError;
-      void end(() => (lost === null ? subscriber.complete() : subscriber.error(lost)));
-    };
-    subscriber.add(() => void end());
+    const fail = (error: unknown): void => void end(true, () => subscriber.error(error));
+    const succeed = (): void =>
+      void end(false, () => {
+        untold.forEach((value) => subscriber.next(value));
+        subscriber.complete();
+      });
+    subscriber.add(() => void end(false));
     scope.run(() =>
       chain()
         .pipe(takeUntil(leave))
         .subscribe({
           next: (value) => {
             last = value;
-            subscriber.next(value);
+            if (scope.isStream) {
+              subscriber.next(value);
+            } else {
+              untold.push(value);
+            }
           },
-          error: (error: unknown) => void end(() => subscriber.error(error)),
-          complete,
+          error: fail,
+          complete: () => (scope.lostError === null ? succeed() : fail(scope.lostError)),
         }),
     );
   });

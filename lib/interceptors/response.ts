@@ -10,6 +10,7 @@ import {
 interface RawResponse {
   readonly closed?: boolean;
   readonly destroyed?: boolean;
+  readonly headersSent?: boolean;
   once(event: 'close', listener: () => void): unknown;
 }
 
@@ -23,8 +24,16 @@ export function needsValue(context: ExecutionContext): boolean {
 }
 
 /** Whether the response goes on after the handler's observable has completed: a stream, or a handler that answers itself. */
-export function responseOutlives(context: ExecutionContext, value: unknown): boolean {
-  return context.getType() === 'http' && (isStream(value) || answersItself(context));
+export function responseOutlives(
+  context: ExecutionContext,
+  value: unknown,
+  failed: boolean,
+): boolean {
+  if (context.getType() !== 'http' || !(isStream(value) || answersItself(context))) {
+    return false;
+  }
+  // A handler that fails before it has answered is answered for by Nest.
+  return !failed || headersSent(context);
 }
 
 /** Calls back once the response is closed, whether it was sent or its receiver left. */
@@ -36,6 +45,11 @@ export function whenResponseCloses(context: ExecutionContext, callback: () => vo
   } else {
     raw.once('close', callback);
   }
+}
+
+function headersSent(context: ExecutionContext): boolean {
+  const response = context.switchToHttp().getResponse<RawResponse & { raw?: RawResponse }>();
+  return (response.raw ?? response).headersSent ?? false;
 }
 
 function isStream(value: unknown): boolean {

@@ -11,13 +11,20 @@ type PlaceholdersInBraces<S extends string> = S extends `${string}{${infer P}}${
   ? P | PlaceholdersIn<After>
   : never;
 
+/** Without null and undefined; what is any or unknown stays so. */
+type Defined<T> = IsLoose<T> extends true ? T : NonNullable<T>;
+
 /** The type of a property; an element of an array or a record counts as one. Never if there is none. */
 type Property<T, Name extends string> = Name extends keyof T
   ? T[Name]
   : Name extends `${number}`
-    ? number extends keyof T
-      ? T[number & keyof T]
-      : never
+    ? T extends readonly unknown[]
+      ? number extends T['length']
+        ? T[number]
+        : never
+      : number extends keyof T
+        ? T[number & keyof T]
+        : never
     : never;
 
 /** Whether a value of type `T`, not null, may have what the path leads to; one member of a union is enough. */
@@ -28,7 +35,7 @@ type HasPath<T, Path extends string> =
       ? Path extends `${infer Name}.${infer Rest}`
         ? [Property<T, Name>] extends [never]
           ? false
-          : HasPath<NonNullable<Property<T, Name>>, Rest>
+          : HasPath<Defined<Property<T, Name>>, Rest>
         : [Property<T, Path>] extends [never]
           ? false
           : true
@@ -40,9 +47,9 @@ type HasPlaceholder<
   P extends string,
 > = P extends `${infer Index}.${infer Path}`
   ? number extends Args['length']
-    ? HasPath<NonNullable<Args[number]>, Path>
+    ? HasPath<Defined<Args[number]>, Path>
     : Index extends keyof Args
-      ? HasPath<NonNullable<Args[Index]>, Path>
+      ? HasPath<Defined<Args[Index]>, Path>
       : false
   : number extends Args['length']
     ? true
