@@ -1,0 +1,122 @@
+// What the packed declarations must refuse: a line below a directive that compiles fails the build, and so does a line
+// without one that does not.
+import { applyDecorators, Injectable } from '@nestjs/common';
+import { lockKey, WithLock } from 'nestjs-distributed-lock';
+import { Observable } from 'rxjs';
+
+interface Customer {
+  readonly id: string;
+}
+
+interface Order {
+  readonly id: string;
+  readonly customer: Customer;
+  readonly agent?: Customer;
+}
+
+declare const template: string;
+
+const Locked = applyDecorators(WithLock('order:<0.id>', { wait: 0 }), WithLock(['a', 'b:{0.id}']));
+
+@Injectable()
+export class Fine {
+  @WithLock('order:<0.id>:{0.customer.id}:<1>:<2.anything>')
+  async template(_order: Order, _name: string, _rest: unknown): Promise<void> {}
+
+  @WithLock(template)
+  async unknownTemplate(): Promise<void> {}
+
+  @WithLock('order:<0.agent.id>')
+  async optional(_order: Order): Promise<void> {}
+
+  @WithLock((order: Order) => [lockKey`order:${order.id}`, 'orders'])
+  observable(_order: Order, _more: number): Observable<Order> {
+    return new Observable();
+  }
+
+  @WithLock('order', { onBusy: 'skip' })
+  async skips(): Promise<string | undefined> {
+    return undefined;
+  }
+
+  @WithLock('order', { onBusy: (id: string) => id, onUnavailable: () => 'later' })
+  async answers(id: string): Promise<string> {
+    return id;
+  }
+
+  @Locked
+  async composed(_order: Order): Promise<void> {}
+}
+
+@Injectable()
+export class Refused {
+  // @ts-expect-error It returns neither a promise nor an observable.
+  @WithLock('order')
+  sync(): string {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order')
+  nothing(): void {}
+
+  // @ts-expect-error
+  @WithLock('order')
+  *generator(): Generator<string> {}
+
+  // @ts-expect-error
+  @WithLock('order')
+  async *asyncGenerator(): AsyncGenerator<string> {}
+
+  // @ts-expect-error It is no method.
+  @WithLock('order')
+  get accessor(): Promise<string> {
+    return Promise.resolve('');
+  }
+
+  // @ts-expect-error There is no second argument.
+  @WithLock('order:<1>')
+  async missingArgument(_order: Order): Promise<void> {}
+
+  // @ts-expect-error An order has no `idd`.
+  @WithLock('order:<0.idd>')
+  async missingProperty(_order: Order): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock('order:{0.customer.idd}')
+  async missingPropertyInBraces(_order: Order): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock('order:<0.agent.idd>')
+  async missingPropertyOfOptional(_order?: Order): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock(['order:<0.id>', 'order:<0.idd>'])
+  async missingInOneOfSeveral(_order: Order): Promise<void> {}
+
+  // @ts-expect-error The method's argument is no number.
+  @WithLock((id: number) => `order:${id}`)
+  async otherParameter(_id: string): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock((id: 'a' | 'b') => `order:${id}`)
+  async narrowerParameter(_id: string): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock((id: string, more: string) => `order:${id}:${more}`)
+  async tooManyParameters(_id: string): Promise<void> {}
+
+  // @ts-expect-error It always returns a string.
+  @WithLock('order', { onBusy: 'skip' })
+  async neverUndefined(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onBusy: 'ignore' })
+  async noSuchChoice(): Promise<void> {}
+
+  // @ts-expect-error
+  @WithLock('order', { wiat: 0 })
+  async noSuchOption(): Promise<void> {}
+}
