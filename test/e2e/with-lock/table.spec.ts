@@ -1,8 +1,16 @@
 import { Logger } from '@nestjs/common';
-import { LockLostError, LockService } from 'nestjs-distributed-lock';
+import {
+  LockLostError,
+  LockService,
+  type MaybePromise,
+  type ReleaseRequest,
+  type ReleaseResult,
+} from 'nestjs-distributed-lock';
 import { TestLockDriver } from 'nestjs-distributed-lock/testing';
 import { filter, firstValueFrom, merge } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Deferred } from '../../support/deferred.js';
+import { Inbox } from '../../support/inbox.js';
 import { hasRedis, useRedis } from '../../support/redis-server.js';
 import { type Act, Stage } from '../../support/stage.js';
 import { cronPlace } from './places/cron.place.js';
@@ -61,12 +69,27 @@ const cells = Object.entries(PLACES).flatMap(([name, place]) =>
   })),
 );
 
-let driver: TestLockDriver;
+/** Gives locks back when the test lets it. */
+class GatedDriver extends TestLockDriver {
+  readonly asked = new Inbox<Deferred>();
+  gated = false;
+
+  override release(lease: ReleaseRequest): MaybePromise<ReleaseResult> {
+    if (!this.gated) {
+      return super.release(lease);
+    }
+    const gate = new Deferred();
+    this.asked.add(gate);
+    return gate.promise.then(() => super.release(lease));
+  }
+}
+
+let driver: GatedDriver;
 let stage: Stage;
 let open: OpenPlace | undefined;
 
 beforeEach(() => {
-  driver = new TestLockDriver();
+  driver = new GatedDriver();
   stage = new Stage();
   vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
 });
@@ -97,6 +120,7 @@ const possible = cells.filter((cell) => cell.impossible === undefined);
 
 describe.for(possible.map((cell) => [cell.title, cell] as const))('%s', ([, cell]) => {
   const { name, place, kind } = cell;
+  const isGateway = name.startsWith('a gateway');
 
   beforeEach(({ skip }) => skip(name === 'Redis' && !hasRedis, 'there is no Redis server'));
 
@@ -120,6 +144,23 @@ describe.for(possible.map((cell) => [cell.title, cell] as const))('%s', ([, cell
     expect(heldKeys()).toEqual([]);
   });
 
+  it('answers when the lock is back, and not before', async () => {
+    const there = await enter(place);
+    driver.gated = true;
+    const answer = there.call(kind);
+    let isAnswered = false;
+    void answer.finally(() => (isAnswered = true));
+    (await stage.acts.next()).finish('done');
+    const gate = await driver.asked.next();
+    await there.ping();
+    await there.ping();
+    // Each value of a stream is sent as it comes; what waits for the lock is its end.
+    expect(isAnswered).toBe(isGateway && kind !== 'promise');
+    driver.gated = false;
+    gate.resolve();
+    expect(await answer).toEqual(place.value('done'));
+  });
+
   it('gives the lock back when it throws, and its caller gets that error', async () => {
     const there = await enter(place);
     const failed = there.call(kind);
@@ -138,6 +179,14 @@ describe.for(possible.map((cell) => [cell.title, cell] as const))('%s', ([, cell
     expect(stage.begun).toBe(0);
     expect(lock.held).toBe(true);
     await lock.release();
+    await worksAgain(there, place, kind);
+  });
+
+  it('is not run when the backend is down, and its caller gets LOCK_DRIVER', async () => {
+    const there = await enter(place, { wait: 0 });
+    driver.failNext(1);
+    expect(await there.call(kind)).toEqual(place.lockError(503, 'LOCK_DRIVER'));
+    expect(stage.begun).toBe(0);
     await worksAgain(there, place, kind);
   });
 

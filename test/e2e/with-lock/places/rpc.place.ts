@@ -1,7 +1,7 @@
 import { Controller, type INestMicroservice, Inject } from '@nestjs/common';
 import { type ClientProxy, MessagePattern, type MicroserviceOptions } from '@nestjs/microservices';
 import { LockService, WithLock } from 'nestjs-distributed-lock';
-import { lastValueFrom, Observable } from 'rxjs';
+import { firstValueFrom, lastValueFrom, Observable } from 'rxjs';
 import { expect } from 'vitest';
 import { uniqueName } from '../../../support/http.js';
 import { Stage } from '../../../support/stage.js';
@@ -48,6 +48,10 @@ class StageMessages {
   }
 }
 
+/** Most callers take the first value for the answer. */
+const answerOf = (kind: Kind): ((answers: Observable<unknown>) => Promise<unknown>) =>
+  kind === 'promise' ? firstValueFrom : lastValueFrom;
+
 function rpcPlace(
   options: () => MicroserviceOptions,
   connectTo: (server: INestMicroservice) => Promise<ClientProxy>,
@@ -58,7 +62,7 @@ function rpcPlace(
       const client = await connectTo(app);
       return {
         locks: [app.get(LockService)],
-        call: (kind) => outcomeOf(lastValueFrom(client.send(patternOf(kind), ''))),
+        call: (kind) => outcomeOf(answerOf(kind)(client.send(patternOf(kind), ''))),
         ping: () => lastValueFrom(client.send(PING, '')),
         async close() {
           await client.close();
