@@ -1,6 +1,5 @@
 import { type DynamicModule, type FactoryProvider, Module } from '@nestjs/common';
 import { APP_INTERCEPTOR, ModulesContainer } from '@nestjs/core';
-import { LOCK_SERVICE_OPTIONS } from './distributed-lock.constants.js';
 import { LockConfigError } from './errors/lock-config.error.js';
 import type {
   DistributedLockModuleAsyncOptions,
@@ -51,20 +50,16 @@ function withoutPlace({
 
 function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions): DynamicModule {
   const token = getLockServiceToken(name);
-  const options: FactoryProvider<Omit<LockServiceOptions, 'name'>> = {
-    provide: LOCK_SERVICE_OPTIONS,
+  // Options and service by one factory: a circle through two hangs the boot of Nest 11 instead of being told.
+  const service: FactoryProvider<LockService> = {
+    provide: token,
     inject: [ModulesContainer, ...source.inject],
     useFactory: async (modules: ModulesContainer, ...dependencies: unknown[]) => {
       // Before the factory: a refused instance must not have made a driver.
       assertOnlyInstance(modules, name);
-      return checkFactoryResult(await source.make(...(dependencies as never[])));
+      const options = checkFactoryResult(await source.make(...(dependencies as never[])));
+      return new LockService({ ...options, name }, () => lockServicesIn(modules));
     },
-  };
-  const service: FactoryProvider<LockService> = {
-    provide: token,
-    inject: [LOCK_SERVICE_OPTIONS, ModulesContainer],
-    useFactory: (given: Omit<LockServiceOptions, 'name'>, modules: ModulesContainer) =>
-      new LockService({ ...given, name }, () => lockServicesIn(modules)),
   };
   const explorer: FactoryProvider<LockServiceExplorer> = {
     provide: LockServiceExplorer,
@@ -81,7 +76,7 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     module: DistributedLockModule,
     global: isGlobal,
     imports,
-    providers: [...source.providers, options, service, explorer, errors],
+    providers: [...source.providers, service, explorer, errors],
     exports: [token],
   };
 }

@@ -238,6 +238,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
 
   #becomeIdle(): void {
     this.#endContention();
+    this.#run = null;
     this.#state = 'idle';
     this.#context.lineIdle();
   }

@@ -59,12 +59,24 @@ function takeFor(
   }
   const keys = lock.keysOf(args);
   const settings = { ...lock.settingsFor(service), signal };
-  const keep = (handle: EngineHandle): Keeping => ({
-    handle,
-    inside: (work) =>
-      service.engine.runUnder(handle, () => (visit === undefined ? work() : visit.run(work))),
-    release: () => handle.release().finally(() => visit?.leave()),
-  });
+  const keep = (handle: EngineHandle): Keeping => {
+    if (visit === undefined) {
+      const inside = (work: () => void): void => service.engine.runUnder(handle, work);
+      return { handle, inside, release: () => handle.release() };
+    }
+    let leaveBody: (() => void) | undefined;
+    return {
+      handle,
+      inside: (work) => {
+        leaveBody = visit.scope.enterBody();
+        service.engine.runUnder(handle, () => visit.run(work));
+      },
+      release: () => {
+        leaveBody?.();
+        return handle.release().finally(() => visit.leave());
+      },
+    };
+  };
   const started = visit?.take(service, keys, settings) ?? service.take(keys, settings);
   return isPending(started) ? started.then(keep) : keep(started);
 }

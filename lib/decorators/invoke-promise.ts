@@ -51,21 +51,24 @@ async function runAsHandler(
   }
   return service.engine.run(handle, () =>
     visit.run(async () => {
-      const result = await visit.scope.runBody(proceed);
+      const result = await runBody(visit, proceed);
       if (!isObservable(result)) {
         return result;
       }
       visit.scope.becomeStream();
+      let leaveBody: (() => void) | undefined;
       const inside = (work: () => void): void =>
         service.engine.runUnder(handle, () => visit.run(work));
       const limits = { ttl: settings.ttl, ending: visit.scope.ending };
       return untilObserved(limits, (subscribed, ended) => {
         const source = (): unknown => {
           subscribed();
+          leaveBody = visit.scope.enterBody();
           return result;
         };
         answer((settled) => {
           const release = async (): Promise<void> => {
+            leaveBody?.();
             ended();
             await Promise.allSettled([settled]);
           };
@@ -74,6 +77,15 @@ async function runAsHandler(
       });
     }),
   );
+}
+
+async function runBody(visit: Visit, body: () => unknown): Promise<unknown> {
+  const leaveBody = visit.scope.enterBody();
+  try {
+    return await body();
+  } finally {
+    leaveBody();
+  }
 }
 
 /** Waits until an observable has ended; or nobody has subscribed to it for a ttl, or ever will, as the chain has ended. */

@@ -1,15 +1,29 @@
 import { type ArgumentsHost, Catch } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 import { LockError } from '../errors/lock.error.js';
-import { inHttpForm, isInTransportForm } from './transport-form.js';
+import { inHttpForm, inTransportForm, isInTransportForm } from './transport-form.js';
 
 /**
  * Answers HTTP callers when a lock error comes from outside all interceptors: from a guard or a middleware. What comes
- * from handlers, pipes and services is answered without it.
+ * from handlers, pipes and services is answered without it, and other transports as they are without it.
  */
 @Catch(LockError)
 export class LockExceptionFilter extends BaseExceptionFilter {
   override catch(error: LockError, host: ArgumentsHost): void {
-    super.catch(isInTransportForm(error) ? error : inHttpForm(error, host), host);
+    switch (host.getType<string>()) {
+      case 'http':
+        super.catch(isInTransportForm(error) ? error : inHttpForm(error, host), host);
+        break;
+      case 'ws':
+        void answerSocket(error, host);
+        break;
+      default: // Where a filter gives nothing, Nest falls back to its own.
+    }
   }
+}
+
+async function answerSocket(error: LockError, host: ArgumentsHost): Promise<void> {
+  const { BaseWsExceptionFilter } = await import('@nestjs/websockets');
+  const exception = isInTransportForm(error) ? error : await inTransportForm(error, host);
+  new BaseWsExceptionFilter().catch(exception, host);
 }

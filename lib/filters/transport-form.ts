@@ -59,8 +59,8 @@ export async function inTransportForm(error: LockError, host: ArgumentsHost): Pr
 
 /** Nobody waits for an answer to an event: the error is Nest's to log, with its key. */
 function isEvent(host: ArgumentsHost): boolean {
-  const handler = (host as Partial<ExecutionContext>).getHandler?.();
-  return handler !== undefined && Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT;
+  const handler: Function | null | undefined = (host as Partial<ExecutionContext>).getHandler?.();
+  return typeof handler === 'function' && Reflect.getMetadata(HANDLER_TYPE, handler) === EVENT;
 }
 
 /** The error as an HTTP response, with Retry-After where it makes sense. */

@@ -39,7 +39,7 @@ export class HandlerScope {
   readonly #ending = new AbortController();
   /** Calls of the method that have not given their lock back, or wait for it. */
   #visits = 0;
-  /** Those of them whose promise is still to settle: nothing can stop it. */
+  /** Promises that are still to settle, and observables that are subscribed to. */
   #bodies = 0;
   #isStream = false;
   #idle: (() => void) | undefined;
@@ -53,7 +53,7 @@ export class HandlerScope {
   /** Whether this call of a handler has its scope already. */
   static isOpenFor(context: ExecutionContext): boolean {
     const scope = places.getStore()?.scope;
-    return scope !== undefined && scope.#context === context;
+    return scope !== undefined && scope.#context === context && !scope.ending.aborted;
   }
 
   /**
@@ -97,13 +97,14 @@ export class HandlerScope {
     this.#isStream = true;
   }
 
-  async runBody<T>(body: () => T): Promise<Awaited<T>> {
+  /** Counts a body as running until the result is called. */
+  enterBody(): () => void {
+    let isRunning = true;
     this.#bodies++;
-    try {
-      return await body();
-    } finally {
-      this.#bodies--;
-    }
+    return () => {
+      this.#bodies -= isRunning ? 1 : 0;
+      isRunning = false;
+    };
   }
 
   /** Why a lock that is kept was lost, if one was. */
@@ -173,7 +174,7 @@ export class HandlerScope {
   }
 
   #keeps(id: symbol): boolean {
-    return this.#ids.has(id) && this.#closed === undefined;
+    return this.#ids.has(id) && !this.ending.aborted;
   }
 }
 

@@ -4,7 +4,15 @@ import {
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import { catchError, defer, Observable, Subject, takeUntil, throwError } from 'rxjs';
+import {
+  catchError,
+  defer,
+  Observable,
+  Subject,
+  type Subscriber,
+  takeUntil,
+  throwError,
+} from 'rxjs';
 import { lockIdsOf } from '../decorators/locked-method.accessor.js';
 import { throwForTransport } from '../filters/throw-for-transport.js';
 import { HandlerScope } from './handler-scope.js';
@@ -43,7 +51,7 @@ function keepingLocks(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const leave = new Subject<void>();
-    const untold: unknown[] = [];
+    const values = new HeldValues(subscriber);
     let last: unknown;
     let isOver = false;
     const end = async (failed: boolean, tell?: () => void): Promise<void> => {
@@ -51,8 +59,11 @@ function keepingLocks(
         return;
       }
       isOver = true;
+      values.hold();
       leave.next();
       scope.end();
+      // RxJS tells of the end first and leaves what is to be left after that.
+      await Promise.resolve();
       if (responseOutlives(context, last, failed)) {
         whenResponseCloses(context, () => void scope.close());
       } else if (scope.hasBodies) {
@@ -66,7 +77,7 @@ function keepingLocks(
     const fail = (error: unknown): void => void end(true, () => subscriber.error(error));
     const succeed = (): void =>
       void end(false, () => {
-        untold.forEach((value) => subscriber.next(value));
+        values.tell();
         subscriber.complete();
       });
     subscriber.add(() => void end(false));
@@ -76,15 +87,45 @@ function keepingLocks(
         .subscribe({
           next: (value) => {
             last = value;
-            if (scope.isStream) {
-              subscriber.next(value);
-            } else {
-              untold.push(value);
-            }
+            values.next(value, scope.isStream);
           },
           error: fail,
           complete: () => (scope.lostError === null ? succeed() : fail(scope.lostError)),
         }),
     );
   });
+}
+
+/**
+ * The value of a promise is told when the lock is back, for whoever gets it may come again at once. A promise's value
+ * comes together with its end; where no end follows within a turn of the event loop, the chain is a stream after all.
+ */
+class HeldValues {
+  #values: unknown[] = [];
+  #flush: NodeJS.Immediate | undefined;
+
+  constructor(private readonly subscriber: Subscriber<unknown>) {}
+
+  next(value: unknown, isStream: boolean): void {
+    if (isStream) {
+      this.subscriber.next(value);
+      return;
+    }
+    this.#values.push(value);
+    this.#flush ??= setImmediate(() => {
+      this.#flush = undefined;
+      this.tell();
+    });
+  }
+
+  /** The end has come: values wait for it. */
+  hold(): void {
+    clearImmediate(this.#flush);
+  }
+
+  tell(): void {
+    const values = this.#values;
+    this.#values = [];
+    values.forEach((value) => this.subscriber.next(value));
+  }
 }
