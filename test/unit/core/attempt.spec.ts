@@ -68,6 +68,27 @@ describe('a try to get a lock', () => {
     expect(scene.driver.count('acquire')).toBe(1);
   });
 
+  it('that failed for all who waited leaves nothing behind for those who come later', async () => {
+    const scene = new LeaseScene('async');
+    await (await scene.acquire('k')).release();
+    await scene.clock.advance(10);
+    const first = await scene.acquire('k');
+    const unlucky = follow(scene.acquire('k', { ttl: 2 * TTL, wait: 50 }));
+    await scene.clock.settle();
+    scene.driver.manner.acquire = 'reject';
+    await first.release();
+    await scene.clock.advance(100);
+    expect(unlucky.error).toBeInstanceOf(LockDriverError);
+    scene.driver.manner.acquire = 'async';
+    await scene.clock.advance(10 * TTL);
+    const second = await scene.acquire('k');
+    const next = follow(scene.acquire('k'));
+    await scene.clock.settle();
+    await second.release();
+    await scene.clock.settle();
+    expect(next.value).toMatchObject({ owner: second.owner, held: true });
+  });
+
   it('asks for a block of tokens with hand-over, and for one without', async () => {
     const scene = new LeaseScene('async');
     await scene.acquire('a');
