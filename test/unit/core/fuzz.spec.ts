@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fuzz } from '../../support/fuzz/fuzz-run.js';
 
+// By hand: FUZZ_SEEDS=20000 runs more of them, FUZZ_FROM=7 FUZZ_SEEDS=1 runs one again.
 const FROM = Number(process.env['FUZZ_FROM'] ?? 1);
 const SEEDS = Number(process.env['FUZZ_SEEDS'] ?? 300);
 
