@@ -68,6 +68,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     const { settings } = claim;
     const sentAt = clock.now();
     const owner = owners.next();
+    this.#state = 'contending';
     let answer;
     try {
       answer = askFor(this.#context, this.key, owner, settings, 0);
@@ -78,7 +79,6 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
       this.#begin(new Lease(this, { owner, settings, sentAt }, answer, clockSkew));
       return this.#startTurn(settings, sentAt, sentAt);
     }
-    this.#state = 'contending';
     const waiter = new Waiter(this.#context, this, claim, sentAt);
     this.#contend().adopt(owner, settings, sentAt, answer);
     return waiter.promise;
