@@ -62,6 +62,21 @@ describe('unsubscribing', () => {
     expect(told).toEqual([]);
   });
 
+  it('while waiting makes room in the line at once', async () => {
+    const narrow = new Bench(Orders, { maxWaiters: 1 });
+    const other = await narrow.locks.acquire('k');
+    const subscription = narrow.object.rows().subscribe();
+    await settled();
+    expect(listen(narrow.object.rows())).toEqual(['LOCK_QUEUE_FULL']);
+    subscription.unsubscribe();
+    const told = listen(narrow.object.rows());
+    await settled();
+    expect(told).toEqual([]);
+    await other.release();
+    await settled();
+    expect(told).toEqual(['a', 'b', 'complete']);
+  });
+
   it('while the backend is being asked leaves nothing locked', async () => {
     class SlowGrant extends TestLockDriver {
       readonly mayAnswer = new Deferred();

@@ -83,6 +83,22 @@ describe.each(KINDS)(
       expect(await consequences()).toEqual(NONE);
     });
 
+    it('makes room in the line at once when the caller leaves', async () => {
+      const narrow = new Handlers({ maxWaiters: 1 });
+      narrow.body = as(() => of('done'));
+      const held = await narrow.locks.acquire('k');
+      const subscription = callHandler(narrow, kind).subscribe();
+      await settled();
+      subscription.unsubscribe();
+      await settled();
+      const told = listen(callHandler(narrow, kind));
+      await settled();
+      expect(told).toEqual([]);
+      await held.release();
+      await until(() => told.length > 1);
+      expect(told).toEqual(['done', 'complete']);
+    });
+
     it('leaves nothing locked when the caller leaves just as the lock comes', async () => {
       const subscription = callHandler(handlers, kind).subscribe();
       await settled();

@@ -18,7 +18,7 @@ import {
   toArray,
 } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { settled, until } from '../decorators/support.js';
+import { until } from '../decorators/support.js';
 import { type Around, callDirectly, callHandler } from './handler-call.js';
 import { Handlers, KINDS } from './handlers.js';
 
@@ -235,7 +235,7 @@ describe('a source that is shared inside', () => {
       const subscription = callHandler(handlers, kind, { inside }).subscribe();
       await until(() => source.observed);
       subscription.unsubscribe();
-      await settled();
+      await lastValueFrom(timer(15));
       expect(handlers.locked).toEqual(['k']);
       source.complete();
       await until(() => handlers.locked.length === 0);

@@ -27,6 +27,8 @@ async function* chunks(): AsyncGenerator<string> {
   yield 'a';
 }
 
+const LONGER_THAN_A_RELEASE = 15;
+
 let handlers: Handlers;
 let response: Response;
 
@@ -37,10 +39,10 @@ beforeEach(() => {
 
 /** The keys that were locked after the answer was given, and those after the response was closed. */
 async function lockedAround(close = () => response.close()): Promise<(readonly string[])[]> {
-  await settled();
+  await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
   const before = handlers.locked;
   close();
-  await lastValueFrom(timer(15));
+  await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
   return [before, handlers.locked];
 }
 
@@ -103,6 +105,7 @@ describe('a response that goes on after the handler has ended', () => {
   it('keeps both of two locks', async () => {
     handlers.body = async () => Readable.from(['a']);
     await lastValueFrom(callHandler(handlers, 'twice', { response }));
+    await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
     expect(handlers.locked).toEqual(['inner', 'outer']);
     response.close();
     await until(() => handlers.locked.length === 0);
@@ -125,7 +128,7 @@ describe('a handler that answers itself', () => {
     await until(() => handlers.locked.length === 1);
     subscription.unsubscribe();
     response.close();
-    await settled();
+    await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
     // R23: its body still runs.
     expect(handlers.locked).toEqual(['k']);
     done.resolve(undefined);

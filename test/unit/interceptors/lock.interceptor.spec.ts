@@ -22,6 +22,8 @@ import { settled, until } from '../decorators/support.js';
 import { type Around, callDirectly, callHandler } from './handler-call.js';
 import { Handlers, KINDS } from './handlers.js';
 
+const LONGER_THAN_A_RELEASE = 15;
+
 let handlers: Handlers;
 
 beforeEach(() => {
@@ -226,7 +228,7 @@ describe('a body that runs on when the chain has ended (R23)', () => {
     const inside: Around[] = [(next) => next.handle().pipe(timeout(5))];
     await follow(callHandler(handlers, 'promise', { inside }));
     expect(handlers.log).toEqual(['Timeout has occurred, locked']);
-    await settled();
+    await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
     expect(handlers.locked).toEqual(['k']);
     end(done);
     await until(() => handlers.locked.length === 0);
@@ -237,7 +239,7 @@ describe('a body that runs on when the chain has ended (R23)', () => {
     const subscription = callHandler(handlers, 'promise').subscribe();
     await until(() => handlers.locked.length === 1);
     subscription.unsubscribe();
-    await settled();
+    await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
     expect(handlers.locked).toEqual(['k']);
     done.resolve('late');
     await until(() => handlers.locked.length === 0);
@@ -271,6 +273,7 @@ describe('a body that runs on when the chain has ended (R23)', () => {
     const done = body();
     const inside: Around[] = [(next) => next.handle().pipe(timeout(5))];
     await follow(callHandler(handlers, 'promiseOfObservable', { inside }));
+    await lastValueFrom(timer(LONGER_THAN_A_RELEASE));
     expect(handlers.locked).toEqual(['k']);
     done.resolve(of('late'));
     await until(() => handlers.locked.length === 0);
