@@ -15,6 +15,7 @@ import {
 } from 'rxjs';
 import { lockIdsOf } from '../decorators/locked-method.accessor.js';
 import { throwForTransport } from '../filters/throw-for-transport.js';
+import { LockLostError } from '../errors/lock-lost.error.js';
 import { HandlerScope } from './handler-scope.js';
 import { responseOutlives, whenResponseCloses } from './response.js';
 
@@ -74,7 +75,14 @@ function keepingLocks(
       }
       tell?.();
     };
-    const fail = (error: unknown): void => void end(true, () => subscriber.error(error));
+    const fail = (error: unknown): void =>
+      void end(true, () => {
+        // What was done without a lock is not passed on.
+        if (!(error instanceof LockLostError)) {
+          values.tell();
+        }
+        subscriber.error(error);
+      });
     const succeed = (): void =>
       void end(false, () => {
         values.tell();
@@ -108,6 +116,8 @@ class HeldValues {
 
   next(value: unknown, isStream: boolean): void {
     if (isStream) {
+      this.hold();
+      this.tell();
       this.subscriber.next(value);
       return;
     }
