@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { from, Observable, type ObservableInput, Subject, takeUntil } from 'rxjs';
 import type { EngineHandle } from '../core/lock-handle.js';
 import { lostErrorOf } from '../core/lost-error.js';
@@ -33,7 +34,8 @@ export function heldObservable(
         tell?.();
       }
     };
-    const lost = (): void => void end(() => subscriber.error(signal.reason));
+    // Whoever finds out runs in an async context of its own; the subscriber is told in the one it subscribed in.
+    const lost = AsyncResource.bind(() => void end(() => subscriber.error(signal.reason)));
     // A source that kept the event loop busy may have outlasted its lock before any timer could tell.
     const endWith = (tell: () => void, error?: unknown): void => {
       const lostError = lostErrorOf(handle, error);
