@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import {
   config,
@@ -208,6 +209,18 @@ describe('a lock that is lost', () => {
     const erred = listen(quick.object.rows());
     await settled();
     expect(erred).toEqual(['LOCK_LOST']);
+  });
+
+  it('is told in the async context of the subscriber, not of whoever found out', async () => {
+    const contexts = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    bench.object.source = () => NEVER;
+    contexts.run('subscriber', () =>
+      bench.object.rows().subscribe({ error: () => seen.push(contexts.getStore()) }),
+    );
+    await contexts.run('another', () => bench.locks.forceRelease('k'));
+    await settled();
+    expect(seen).toEqual(['subscriber']);
   });
 
   it('does not matter after the end', async () => {
