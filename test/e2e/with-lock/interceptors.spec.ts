@@ -14,8 +14,13 @@ import {
   UseInterceptors,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
-import { DistributedLockModule, LockInterceptor, WithLock } from 'nestjs-distributed-lock';
-import { defer, map, Observable, of, retry } from 'rxjs';
+import {
+  DistributedLockModule,
+  LockInterceptor,
+  LockService,
+  WithLock,
+} from 'nestjs-distributed-lock';
+import { concatMap, defer, map, Observable, of, retry } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HttpAnswer, HTTP_ADAPTER_NAMES, request, serve } from '../../support/http.js';
 import { journal, JournalDriver, note, PlainTransaction } from './support/transactions.js';
@@ -253,6 +258,48 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
 
     await call(DerivedController);
     expect(journal).toEqual(['lock tx', 'body', 'commit', 'unlock tx']);
+  });
+
+  it('a controller with a locked handler of its own holds its lock until the commit of its base', async () => {
+    @UseInterceptors(PlainTransaction)
+    class BaseController {}
+
+    @Controller()
+    class DerivedController extends BaseController {
+      @Get()
+      @WithLock('tx')
+      handle(): Promise<string> {
+        return work();
+      }
+    }
+
+    await call(DerivedController);
+    expect(journal).toEqual(['lock tx', 'body', 'commit', 'unlock tx']);
+  });
+
+  it('a lock that is lost during the commit is told to the caller', async () => {
+    @Injectable()
+    class LosingTransaction implements NestInterceptor {
+      constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+      intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+        return next.handle().pipe(
+          concatMap(async (value: unknown) => {
+            await this.locks.forceRelease('tx');
+            return value;
+          }),
+        );
+      }
+    }
+
+    @Controller()
+    @UseInterceptors(LosingTransaction)
+    class LosingController extends PlainController {}
+
+    expect(await call(LosingController)).toMatchObject({
+      status: 500,
+      body: { code: 'LOCK_LOST' },
+    });
   });
 
   it('a locked service that a handler calls gives its lock back by itself', async () => {

@@ -12,11 +12,11 @@ import {
   StreamableFile,
 } from '@nestjs/common';
 import { DistributedLockModule, LockService, WithLock } from 'nestjs-distributed-lock';
-import { TestLockDriver } from 'nestjs-distributed-lock/testing';
 import { filter, firstValueFrom, Observable, of } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { HTTP_ADAPTER_NAMES, request, serve } from '../../support/http.js';
 import { Inbox } from '../../support/inbox.js';
+import { GatedDriver } from './support/gated.driver.js';
 
 /** A response of Express, or the reply of Fastify around it. */
 type Response = ServerResponse & { readonly raw?: ServerResponse };
@@ -95,6 +95,11 @@ class StreamingController {
     return 'sent by Nest';
   }
 
+  @Get('ping')
+  ping(): string {
+    return 'pong';
+  }
+
   @Get('iterable')
   @WithLock('key')
   async iterable(): Promise<AsyncIterable<Buffer>> {
@@ -106,11 +111,11 @@ class StreamingController {
 }
 
 describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
-  let driver: TestLockDriver;
+  let driver: GatedDriver;
   let app: INestApplication;
 
   beforeEach(async () => {
-    driver = new TestLockDriver();
+    driver = new GatedDriver();
     vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     app = await serve(adapter, {
       imports: [DistributedLockModule.forRoot(driver)],
@@ -216,8 +221,15 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
     expect(isHeld()).toBe(false);
   });
 
-  it('a handler with @Res({ passthrough: true }) is like any other', async () => {
-    expect((await request(app, 'passthrough')).body).toBe('sent by Nest');
+  it('a handler with @Res({ passthrough: true }) is answered when the lock is back, like any other', async () => {
+    driver.isShut = true;
+    const answered = vi.fn<() => void>();
+    const answer = request(app, 'passthrough').finally(answered);
+    const gate = await driver.asked.next();
+    await request(app, 'ping');
+    expect(answered).not.toHaveBeenCalled();
+    gate.resolve();
+    expect((await answer).body).toBe('sent by Nest');
     expect(isHeld()).toBe(false);
   });
 });

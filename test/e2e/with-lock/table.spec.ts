@@ -1,16 +1,7 @@
 import { Logger } from '@nestjs/common';
-import {
-  LockLostError,
-  LockService,
-  type MaybePromise,
-  type ReleaseRequest,
-  type ReleaseResult,
-} from 'nestjs-distributed-lock';
-import { TestLockDriver } from 'nestjs-distributed-lock/testing';
+import { LockLostError, LockService } from 'nestjs-distributed-lock';
 import { filter, firstValueFrom, merge } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Deferred } from '../../support/deferred.js';
-import { Inbox } from '../../support/inbox.js';
 import { hasRedis, useRedis } from '../../support/redis-server.js';
 import { type Act, Stage } from '../../support/stage.js';
 import { cronPlace } from './places/cron.place.js';
@@ -19,6 +10,7 @@ import { httpPlace } from './places/http.place.js';
 import { KEY, type Kind, type OpenPlace, type Outcome, type Place } from './places/place.js';
 import { redisPlace, tcpPlace } from './places/rpc.place.js';
 import { servicePlace } from './places/service.place.js';
+import { GatedDriver } from './support/gated.driver.js';
 
 const PLACES: Readonly<Record<string, Place>> = {
   'a service': servicePlace,
@@ -68,21 +60,6 @@ const cells = Object.entries(PLACES).flatMap(([name, place]) =>
     impossible: IMPOSSIBLE[name]?.[kind],
   })),
 );
-
-/** Gives locks back when the test lets it. */
-class GatedDriver extends TestLockDriver {
-  readonly asked = new Inbox<Deferred>();
-  gated = false;
-
-  override release(lease: ReleaseRequest): MaybePromise<ReleaseResult> {
-    if (!this.gated) {
-      return super.release(lease);
-    }
-    const gate = new Deferred();
-    this.asked.add(gate);
-    return gate.promise.then(() => super.release(lease));
-  }
-}
 
 let driver: GatedDriver;
 let stage: Stage;
@@ -146,7 +123,7 @@ describe.for(possible.map((cell) => [cell.title, cell] as const))('%s', ([, cell
 
   it('answers when the lock is back, and not before', async () => {
     const there = await enter(place);
-    driver.gated = true;
+    driver.isShut = true;
     const answer = there.call(kind);
     let isAnswered = false;
     void answer.finally(() => (isAnswered = true));
@@ -156,7 +133,7 @@ describe.for(possible.map((cell) => [cell.title, cell] as const))('%s', ([, cell
     await there.ping();
     // Each value of a stream is sent as it comes; what waits for the lock is its end.
     expect(isAnswered).toBe(isGateway && kind !== 'promise');
-    driver.gated = false;
+    driver.isShut = false;
     gate.resolve();
     expect(await answer).toEqual(place.value('done'));
   });
