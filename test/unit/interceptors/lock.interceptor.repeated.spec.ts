@@ -145,6 +145,25 @@ describe.each(KINDS)('a handler that returns a $kind and is called again', ({ ki
     expect(handlers.locked).toEqual([]);
   });
 
+  it('after its kept lock was lost, as others found out, takes a new one that is kept', async () => {
+    let runs = 0;
+    handlers.body = as(() => defer(() => timer(++runs === 1 ? 20 : 1)));
+    const inside: Around[] = [
+      (next) =>
+        next.handle().pipe(
+          retry(1),
+          tap(() => handlers.note('commit')),
+        ),
+    ];
+    const call = lastValueFrom(callHandler(handlers, kind, { inside }));
+    await until(() => runs === 1);
+    await handlers.locks.forceRelease('k');
+    await expect(call).resolves.toBe(0);
+    expect(runs).toBe(2);
+    expect(handlers.log).toEqual(['commit, locked']);
+    expect(handlers.locked).toEqual([]);
+  });
+
   it('by each of those who subscribe to a call of it takes its lock each time', async () => {
     handlers.body = as(failing(0));
     const call = callHandler(handlers, kind);
