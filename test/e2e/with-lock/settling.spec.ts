@@ -145,15 +145,20 @@ async function visit(path: string): Promise<{ leave(): Promise<void> }> {
   };
 }
 
-/** Leaves while it waits for the lock; then that is free. */
+/** Leaves while it waits for the lock. */
 async function leaveWhileWaiting(path: string): Promise<void> {
-  const first = request(app!, 'promise');
-  const act = await stage.acts.next();
   const waits = event('waiting');
   const visitor = await visit(path);
   await waits;
   await visitor.leave();
   await request(app!, 'ping');
+}
+
+/** Leaves while it waits for the lock, which then is free. */
+async function leaveBeforeItsTurn(path: string): Promise<void> {
+  const first = request(app!, 'promise');
+  const act = await stage.acts.next();
+  await leaveWhileWaiting(path);
   act.finish('one');
   expect((await first).body).toBe('one');
 }
@@ -224,9 +229,15 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
       },
     );
 
-    it('is not served any more if it was waiting for an observable', async () => {
+    it('is not served any more if it was waiting for an observable, and stands in no line', async () => {
+      const first = request(app!, 'promise');
+      const act = await stage.acts.next();
       await leaveWhileWaiting('observable');
+      const waits = event('waiting');
       const next = request(app!, 'promise');
+      expect(await waits).toMatchObject({ waiters: 1 });
+      act.finish('one');
+      expect((await first).body).toBe('one');
       (await stage.acts.next()).finish('two');
       expect((await next).body).toBe('two');
       expect(stage.begun).toBe(2);
@@ -234,7 +245,7 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
     });
 
     it('is served all the same if it was waiting for a promise, for Nest does not tell', async () => {
-      await leaveWhileWaiting('promise');
+      await leaveBeforeItsTurn('promise');
       const act = await stage.acts.next();
       expect(isHeld()).toBe(true);
       const released = event('released');
@@ -244,7 +255,7 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
     });
 
     it('leaves no lock behind if it was waiting for a promise of an observable', async () => {
-      await leaveWhileWaiting('promiseOfObservable');
+      await leaveBeforeItsTurn('promiseOfObservable');
       await stage.acts.next();
       await vi.waitFor(() => expect(isHeld()).toBe(false));
     });
