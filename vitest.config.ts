@@ -24,8 +24,23 @@ export default defineConfig({
         test: {
           name: 'lib',
           include: ['test/**/*.spec.ts'],
-          exclude: ['**/node_modules/**', 'test/e2e/**', 'test/package/tarball.spec.ts'],
+          exclude: [
+            '**/node_modules/**',
+            'test/conformance/**',
+            'test/drivers/**',
+            'test/e2e/**',
+            'test/package/tarball.spec.ts',
+          ],
           setupFiles: ['test/support/setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'drivers',
+          include: ['test/conformance/**/*.spec.ts', 'test/drivers/**/*.spec.ts'],
+          setupFiles: ['test/support/setup.ts'],
+          globalSetup: ['test/support/redis.global-setup.ts'],
         },
       },
       {
@@ -66,7 +81,7 @@ export default defineConfig({
       reporter: ['text', 'html', 'json-summary'],
       thresholds: {
         'lib/core/**': { lines: 95 },
-        'lib/drivers/memory/**': { lines: 95 },
+        'lib/drivers/**': { lines: 95 },
       },
     },
   },

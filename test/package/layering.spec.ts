@@ -36,11 +36,16 @@ function within(item: Import, folders: readonly string[], packages: readonly str
   );
 }
 
+/** What all drivers share: the files beside their folders, and how options are read and refused. */
+const sharedByDrivers = /^lib\/(drivers\/[^/]+|options\/option-(parsers|error))\.ts$/;
+
 function mayImport(item: Import): boolean {
   const shared = ['lib/interfaces', 'lib/errors'];
   if (item.from.startsWith('lib/core/')) return within(item, ['lib/core', ...shared], []);
+  if (!item.from.startsWith('lib/drivers/')) return true;
+  if (item.target !== undefined && sharedByDrivers.test(item.target)) return true;
   const driver = /^lib\/drivers\/([^/]+)\//.exec(item.from)?.[1];
-  if (driver === undefined) return true;
+  if (driver === undefined) return within(item, shared, []);
   const folders = [driver, ...(driverNeighbours[driver] ?? [])].map(
     (name) => `lib/drivers/${name}`,
   );
@@ -116,6 +121,11 @@ describe('the layering rules', () => {
       'layers',
       { 'lib/drivers/redis/a.ts': `type P = import('../postgres/p.js').P;` },
     ],
+    [
+      'a driver in what drivers share',
+      'layers',
+      { 'lib/drivers/a.ts': `import { M } from './memory/m.js';` },
+    ],
     ["another driver's peer", 'layers', { 'lib/drivers/redis/a.ts': `import pg from 'pg';` }],
     [
       'an internal import through a barrel',
@@ -141,6 +151,9 @@ describe('the layering rules', () => {
       ['lib/interfaces/b.ts', `import type { A } from './a.js';`],
       ['lib/drivers/typeorm/d.ts', `import { P } from '../postgres/p.js';`],
       ['lib/drivers/postgres/p.ts', `import { Pool } from 'pg'; import 'node:crypto';`],
+      ['lib/drivers/memory/m.ts', `import '../shared.js'; import '../../options/option-error.js';`],
+      ['lib/drivers/shared.ts', `import type { A } from '../interfaces/a.js';`],
+      ['lib/options/option-error.ts', ''],
       ['lib/index.ts', `export * from './errors/index.js';`],
       ['lib/errors/index.ts', ''],
     ]);

@@ -11,9 +11,9 @@ import type {
   RenewResult,
   Unsubscribe,
 } from '../../interfaces/lock-driver.interface.js';
+import { ReleaseNotices } from '../release-notices.js';
 import type { MemoryRecord } from './memory-record.js';
 import { MemoryRecords } from './memory-records.js';
-import { ReleaseNotices } from './release-notices.js';
 
 /** Options of a {@link MemoryLockDriver}. */
 export interface MemoryLockDriverOptions {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { ReleaseNotices } from '../../../lib/drivers/memory/release-notices.js';
+import { ReleaseNotices } from '../../../lib/drivers/release-notices.js';
 import { MemoryScene, SECOND } from './memory-scene.js';
 
 let scene: MemoryScene;

@@ -1,4 +1,4 @@
-import type { Unsubscribe } from '../../interfaces/lock-driver.interface.js';
+import type { Unsubscribe } from '../interfaces/lock-driver.interface.js';
 
 interface Subscription {
   readonly listener: () => void;
