@@ -116,6 +116,15 @@ export class DueRole<T extends Due> {
     }
   }
 
+  /** All that has not fallen due yet. */
+  *pending(): Iterable<T> {
+    for (const lane of this.#lanes.values()) {
+      for (let item = lane.first; item !== null; item = item.later) {
+        yield item as T;
+      }
+    }
+  }
+
   /** When the next thing falls due. */
   next(): number {
     let next = Infinity;
@@ -132,7 +141,7 @@ export class DueRole<T extends Due> {
 export class DueLists {
   readonly random: () => number;
   readonly #clock: Clock;
-  readonly #roles: DueRole<never>[] = [];
+  readonly #roles: Pick<DueRole<Due>, 'sweep' | 'next'>[] = [];
   #afterSweep: () => void = () => undefined;
   #timer: Timer | null = null;
   #armedFor = Infinity;

@@ -28,10 +28,9 @@ export interface EngineContext {
   readonly aborts: AbortWatch;
   readonly waits: DueRole<Waiter>;
   readonly attempts: DueRole<Attempt>;
+  /** Releases that have not been answered yet; a set of them would cost more than all the rest of a release. */
   readonly releases: DueRole<Releasing>;
   readonly maxHolds: DueRole<MaxHold>;
-  /** Releases that have not been answered yet. */
-  readonly underWay: Set<Releasing>;
   readonly renewals: RenewalScheduler;
   readonly disowner: Disowner;
   readonly owners: Owners;

@@ -77,7 +77,6 @@ export class LockEngine {
       attempts: lists.role<Attempt>((attempt) => attempt.timedOut()),
       releases: lists.role<Releasing>((releasing) => releasing.timedOut()),
       maxHolds: lists.role<MaxHold>(({ turn }) => turn.maxHoldOver()),
-      underWay: new Set(),
       renewals: new RenewalScheduler(driver, clock, events, lists),
       disowner: new Disowner(driver, clock),
       owners: new Owners(options.node),

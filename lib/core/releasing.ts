@@ -56,7 +56,6 @@ export class Releasing extends Due {
     const limit = Math.min(this.lease.ttl * ANSWER_TIME, MAX_ANSWER_TIME);
     releases.schedule(this, clock.now() + limit, limit);
     lists.keepAlive();
-    this.context.underWay.add(this);
     answer.then(
       (result) => this.#end(result),
       (error: unknown) => this.fail(error),
@@ -85,7 +84,6 @@ export class Releasing extends Due {
     this.#open = false;
     cancel(this);
     this.context.lists.letGo();
-    this.context.underWay.delete(this);
     this.#settle(this.onReleased(result));
   }
 }

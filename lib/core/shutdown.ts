@@ -71,7 +71,7 @@ export class Shutdown {
 
   /** Each is bounded by a part of its ttl. */
   async #releasesAnswered(): Promise<void> {
-    await Promise.all([...this.#context.underWay].map(({ settled }) => settled));
+    await Promise.all(Array.from(this.#context.releases.pending(), ({ settled }) => settled));
   }
 
   #untilSettled(turns: readonly Turn[]): Promise<void> {

@@ -135,7 +135,7 @@ describe('what falls due', () => {
   });
 
   it('is not late by the time that others took before it', async () => {
-    const slow = lists.role(() => clock.block(100));
+    const slow = lists.role<Item>(() => clock.block(100));
     schedule(slow, 'slow', 1000);
     schedule(role, 'next', 1150);
     await clock.advance(2000);
@@ -144,7 +144,7 @@ describe('what falls due', () => {
 
   it('is handled though another handler threw, and then in time', async () => {
     use(new FakeClock());
-    const broken = lists.role(() => {
+    const broken = lists.role<Item>(() => {
       throw new Error('broken handler');
     });
     role = lists.role(note);
