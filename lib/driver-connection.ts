@@ -1,4 +1,6 @@
+import { LockConfigError } from './errors/lock-config.error.js';
 import { LockDriverError } from './errors/lock-driver.error.js';
+import type { LockError } from './errors/lock.error.js';
 import type { LockDriver } from './interfaces/lock-driver.interface.js';
 
 /** Who uses a driver now; it may serve several instances, and the last one closes it. */
@@ -6,13 +8,13 @@ const usersOf = new WeakMap<LockDriver, Set<DriverConnection>>();
 
 /** One service's use of its driver, from boot to shutdown. */
 export class DriverConnection {
-  private opening: Promise<void> | undefined;
+  private opening: Promise<readonly string[]> | undefined;
   private closing: Promise<void> | undefined;
 
   constructor(private readonly driver: LockDriver) {}
 
-  /** Connects the driver, once; if that fails it is closed again. */
-  open(): Promise<void> {
+  /** Connects the driver, once, and gives its warnings; if that fails it is closed again. */
+  open(): Promise<readonly string[]> {
     return (this.opening ??= this.connect());
   }
 
@@ -21,10 +23,10 @@ export class DriverConnection {
     return (this.closing ??= this.disconnect());
   }
 
-  private async connect(): Promise<void> {
+  private async connect(): Promise<readonly string[]> {
     this.users.add(this);
     try {
-      await this.driver.connect?.();
+      return (await this.driver.connect?.()) ?? [];
     } catch (cause) {
       await (this.closing = this.leave().catch(() => undefined));
       throw connectError(this.driver, cause);
@@ -52,7 +54,10 @@ export class DriverConnection {
   }
 }
 
-function connectError(driver: LockDriver, cause: unknown): LockDriverError {
+function connectError(driver: LockDriver, cause: unknown): LockError {
+  if (cause instanceof LockConfigError) {
+    return cause;
+  }
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new LockDriverError(
     `The lock driver \`${driver.name}\` could not connect: ${reason}. Check that its backend is reachable from here and ` +

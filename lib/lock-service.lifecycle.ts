@@ -27,9 +27,10 @@ export class LockServiceLifecycle {
     return this.ended;
   }
 
-  /** Connects the driver. */
+  /** Connects the driver, and logs what it warns of. */
   async boot(): Promise<void> {
-    await this.connection.open();
+    const warnings = await this.connection.open();
+    warnings.forEach((warning) => this.logger.warning(warning));
     if (process.env['NODE_ENV'] === 'production' && isMemoryForMany(this.options.driver)) {
       this.logger.memoryInProduction();
     }

@@ -46,6 +46,11 @@ export class LockLogger {
     }
   }
 
+  /** Writes what the driver warns of. */
+  warning(message: string): void {
+    this.logger.warn(message);
+  }
+
   /** Writes that a part of the shutdown failed, which is no reason to fail the rest of it. */
   shutdownFailed(step: string, error: unknown): void {
     this.logger.warn(

@@ -75,7 +75,7 @@ export class RenewalScheduler {
       const results: unknown = await this.#driver.renew([request]);
       const result: unknown = Array.isArray(results) ? results[0] : results;
       if (!isResult(result)) {
-        throw this.#rubbish(result, [key]);
+        throw this.#failureOf(result, key);
       }
       this.#answeredOne(renewal, result);
       if (lease.state !== 'ended') {
@@ -137,7 +137,7 @@ export class RenewalScheduler {
     }
   }
 
-  #answered(renewals: readonly Renewal[], results: readonly RenewResult[]): void {
+  #answered(renewals: readonly Renewal[], results: readonly (RenewResult | Error)[]): void {
     if (!Array.isArray(results)) {
       this.#failed(renewals, this.#rubbish(results));
       return;
@@ -151,7 +151,7 @@ export class RenewalScheduler {
       return;
     }
     if (!isResult(result)) {
-      this.#doubt(renewal, this.#rubbish(result, [lease.key]));
+      this.#doubt(renewal, this.#failureOf(result, lease.key));
     } else if (result.renewed) {
       if (request.shorten) {
         lease.shortened(epoch);
@@ -175,6 +175,10 @@ export class RenewalScheduler {
     if (lease.doubt(sentAt)) {
       this.#events.unknown(lease, 'renew', cause, lease.remaining(this.#clock.now()));
     }
+  }
+
+  #failureOf(answer: unknown, key: string): Error {
+    return answer instanceof Error ? answer : this.#rubbish(answer, [key]);
   }
 
   #rubbish(answer: unknown, keys: readonly string[] = []): LockDriverError {

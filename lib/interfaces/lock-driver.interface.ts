@@ -108,14 +108,20 @@ export interface LockDriver {
   /** Names the backend in messages: `memory`, `redis`. */
   readonly name: string;
 
-  /** Creates or checks what the driver needs; idempotent, and safe from many processes at once. */
-  connect?(): Promise<void>;
+  /**
+   * Creates or checks what the driver needs; idempotent, and safe from many processes at once. May resolve to warnings,
+   * which are logged: what works, but not as well as its operator thinks.
+   */
+  connect?(): Promise<readonly string[] | void>;
 
   /** Grants the lock if it is free, expired, or the owner's already (then with its block's last token alone). */
   acquire(request: AcquireRequest): MaybePromise<Grant | Denial>;
 
-  /** Renews many leases in one go; one answer each, in the order of the requests. */
-  renew(leases: readonly RenewRequest[]): MaybePromise<readonly RenewResult[]>;
+  /**
+   * Renews many leases in one go; one answer each, in the order of the requests. An error in place of an answer says
+   * that this lease's renewal failed, so that the others' are not in doubt.
+   */
+  renew(leases: readonly RenewRequest[]): MaybePromise<readonly (RenewResult | Error)[]>;
 
   /** Frees the lock if it is still the owner's. */
   release(lease: ReleaseRequest): MaybePromise<ReleaseResult>;

@@ -59,7 +59,7 @@ export class Contender {
 
   async renew(options: Options<RenewRequest> = {}): Promise<RenewResult> {
     const lease = { key: this.key, owner: this.owner, ttl: LONG, ...options };
-    const [result] = await this.driver.renew([lease]);
+    const [result] = await renewAll(this.driver, [lease]);
     if (result === undefined) {
       throw new Error('One lease was to be renewed, and there was no answer');
     }
@@ -78,6 +78,20 @@ export class Contender {
   async remaining(): Promise<number> {
     return (await this.inspect())?.remaining ?? 0;
   }
+}
+
+/** What became of renewals, none of which may fail. */
+export async function renewAll(
+  driver: LockDriver,
+  leases: readonly RenewRequest[],
+): Promise<readonly RenewResult[]> {
+  const results = await driver.renew(leases);
+  return results.map((result) => {
+    if (result instanceof Error) {
+      throw result;
+    }
+    return result;
+  });
 }
 
 export function isGrant(answer: Grant | Denial): answer is Grant {

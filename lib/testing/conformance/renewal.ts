@@ -1,6 +1,6 @@
 import type { RenewRequest } from '../../interfaces/lock-driver.interface.js';
 import type { TestApi } from '../test-api.js';
-import { type Contender, LONG, SHORT } from './contender.js';
+import { type Contender, LONG, renewAll, SHORT } from './contender.js';
 import type { DriverFixture } from './driver-fixture.js';
 
 const LARGE_BATCH = 1000;
@@ -72,7 +72,7 @@ export function describeRenewal({ it, expect }: TestApi, fixture: DriverFixture)
     await fixture.second.forceRelease(lost.alice.key);
     await lost.bob.granted();
     await other.alice.granted();
-    const results = await fixture.driver.renew([
+    const results = await renewAll(fixture.driver, [
       lease(never),
       lease(other.alice, { bumpToken: 2 }),
       lease(lost.alice, { bumpToken: 2 }),
@@ -89,7 +89,10 @@ export function describeRenewal({ it, expect }: TestApi, fixture: DriverFixture)
     const contenders = Array.from({ length: LARGE_BATCH }, () => fixture.contenders().alice);
     const holders = contenders.filter((_, index) => index % 3 !== 1);
     await Promise.all(holders.map((holder) => holder.granted()));
-    const results = await fixture.driver.renew(contenders.map((contender) => lease(contender)));
+    const results = await renewAll(
+      fixture.driver,
+      contenders.map((contender) => lease(contender)),
+    );
     expect(results.map((result) => result.renewed)).toEqual(
       contenders.map((contender) => holders.includes(contender)),
     );

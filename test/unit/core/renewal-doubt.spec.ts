@@ -227,6 +227,22 @@ describe('a driver that breaks its contract', () => {
       expect(locks.map(({ remaining }) => remaining)).toEqual([DEADLINE, DEADLINE - FIRST_TRY]);
     });
 
+    it('and answers with an error raises doubt about that lease alone, with the reason', async () => {
+      const scene = new LeaseScene('async', { observed: true });
+      const locks = [await scene.acquire('a'), await scene.acquire('b')];
+      const failure = new Error('this node is down');
+      const answers = [{ renewed: true }, failure];
+      vi.spyOn(scene.driver, 'renew').mockImplementation(
+        () => (when === 'at once' ? answers : Promise.resolve(answers)) as never,
+      );
+      await scene.clock.advance(FIRST_TRY);
+      expect(scene.logged).toMatchObject([{ type: 'unknown', key: 'b', cause: failure }]);
+      expect(locks.map(({ remaining }) => remaining)).toEqual([DEADLINE, DEADLINE - FIRST_TRY]);
+      answers.shift();
+      await expect(locks[1]!.extend()).rejects.toMatchObject({ cause: failure });
+      expect(locks[1]!.held).toBe(true);
+    });
+
     it('and answers more than it was asked is believed for what it was asked', async () => {
       const scene = new LeaseScene('async');
       const lock = await scene.acquire('k');

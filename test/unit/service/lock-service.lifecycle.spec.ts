@@ -2,12 +2,13 @@ import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
 import { MemoryLockDriver } from '../../../lib/drivers/memory/memory-lock.driver.js';
 import { LockClosedError } from '../../../lib/errors/lock-closed.error.js';
+import { LockConfigError } from '../../../lib/errors/lock-config.error.js';
 import { LockDriverError } from '../../../lib/errors/lock-driver.error.js';
 import type { LockDriver } from '../../../lib/interfaces/lock-driver.interface.js';
 import { LockService } from '../../../lib/lock.service.js';
 
 class ConnectedDriver extends MemoryLockDriver implements LockDriver {
-  readonly connect = vi.fn<() => Promise<void>>().mockResolvedValue();
+  readonly connect = vi.fn<() => Promise<readonly string[] | void>>().mockResolvedValue();
   readonly close = vi.fn<() => Promise<void>>().mockResolvedValue();
 }
 
@@ -51,6 +52,21 @@ describe('boot', () => {
     await locks.onApplicationShutdown();
     expect(driver.close).toHaveBeenCalledOnce();
     expect(warn).not.toHaveBeenCalled();
+  });
+
+  it('logs what the driver warns of', async () => {
+    driver.connect.mockResolvedValue(['it may evict locks', 'it is slow']);
+    const locks = new LockService(driver);
+    await locks.onModuleInit();
+    expect(warn.mock.calls).toEqual([['it may evict locks'], ['it is slow']]);
+    await locks.onApplicationShutdown();
+  });
+
+  it('fails with a mistake in the set-up as the driver tells it', async () => {
+    const mistake = new LockConfigError('the client is not connected');
+    driver.connect.mockRejectedValue(mistake);
+    await expect(new LockService(driver).onModuleInit()).rejects.toBe(mistake);
+    expect(driver.close).toHaveBeenCalledOnce();
   });
 
   it('warns of the memory driver in production', async () => {
