@@ -11,6 +11,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^nestjs-distributed-lock$/, replacement: source('lib/index.ts') },
+      {
+        find: /^nestjs-distributed-lock\/redis$/,
+        replacement: source('lib/drivers/redis/index.ts'),
+      },
       { find: /^nestjs-distributed-lock\/testing$/, replacement: source('lib/testing/index.ts') },
     ],
   },
@@ -40,7 +44,7 @@ export default defineConfig({
           name: 'drivers',
           include: ['test/conformance/**/*.spec.ts', 'test/drivers/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
-          globalSetup: ['test/support/redis.global-setup.ts'],
+          globalSetup: ['test/support/redis/redis.global-setup.ts'],
         },
       },
       {
@@ -49,7 +53,7 @@ export default defineConfig({
           name: 'nest 12',
           include: ['test/e2e/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
-          globalSetup: ['test/support/redis.global-setup.ts'],
+          globalSetup: ['test/support/redis/redis.global-setup.ts'],
           provide: { nest: 12 },
         },
       },
@@ -61,7 +65,7 @@ export default defineConfig({
           name: 'nest 11',
           include: ['test/e2e/**/*.spec.ts', 'test/unit/service/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
-          globalSetup: ['test/nest11/install.ts', 'test/support/redis.global-setup.ts'],
+          globalSetup: ['test/nest11/install.ts', 'test/support/redis/redis.global-setup.ts'],
           provide: { nest: 11 },
         },
       },

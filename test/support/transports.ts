@@ -9,7 +9,7 @@ import {
   type RedisOptions,
   Transport,
 } from '@nestjs/microservices';
-import type { RedisAddress } from './redis-server.js';
+import type { RedisAddress } from './redis/redis-address.js';
 
 /** Options for a server on a free port. */
 export const TCP_OPTIONS = {

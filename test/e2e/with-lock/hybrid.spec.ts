@@ -21,7 +21,7 @@ import { TestLockDriver } from 'nestjs-distributed-lock/testing';
 import { filter, firstValueFrom, lastValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HTTP_ADAPTER_NAMES, request, serve, uniqueName } from '../../support/http.js';
-import { hasRedis, useRedis } from '../../support/redis-server.js';
+import { hasRedis, useRedis } from '../../support/redis/use-redis.js';
 import { Stage } from '../../support/stage.js';
 import { connect, connectTcp, redisOptions, TCP_OPTIONS } from '../../support/transports.js';
 import { journal, PlainTransaction } from './support/transactions.js';

@@ -11,7 +11,7 @@ import { TestLockDriver } from 'nestjs-distributed-lock/testing';
 import { filter, firstValueFrom } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { uniqueName } from '../../support/http.js';
-import { hasRedis, useRedis } from '../../support/redis-server.js';
+import { hasRedis, useRedis } from '../../support/redis/use-redis.js';
 import { Stage } from '../../support/stage.js';
 import { boot } from '../module/support.js';
 

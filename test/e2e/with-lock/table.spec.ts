@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { LockLostError, LockService } from 'nestjs-distributed-lock';
 import { filter, firstValueFrom, merge } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasRedis, useRedis } from '../../support/redis-server.js';
+import { hasRedis, useRedis } from '../../support/redis/use-redis.js';
 import { type Act, Stage } from '../../support/stage.js';
 import { cronPlace } from './places/cron.place.js';
 import { socketIoPlace, wsPlace } from './places/gateway.place.js';

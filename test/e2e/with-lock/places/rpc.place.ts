@@ -12,7 +12,7 @@ import {
   redisOptions,
   TCP_OPTIONS,
 } from '../../../support/transports.js';
-import type { RedisAddress } from '../../../support/redis-server.js';
+import type { RedisAddress } from '../../../support/redis/redis-address.js';
 import { KEY, type Kind, moduleOf, outcomeOf, type Place, plainValue } from './place.js';
 
 // A broker may serve others too.
