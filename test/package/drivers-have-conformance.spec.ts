@@ -17,7 +17,7 @@ describe('every driver', () => {
     const spec = specOf(driver);
     expect(existsSync(spec)).toBe(true);
     const source = readFileSync(spec, 'utf8');
-    expect(source).toMatch(/^describeLockDriver\(/m);
-    expect(source).toMatch(/^describeLockService\(/m);
+    expect(source).toMatch(/\bdescribeLockDriver\(/);
+    expect(source).toMatch(/\bdescribeLockService\(/);
   });
 });

@@ -1,0 +1,160 @@
+import { LockDriverError } from '../../errors/lock-driver.error.js';
+import type {
+  AcquireRequest,
+  Denial,
+  Grant,
+  LockRecord,
+  ReleaseRequest,
+  ReleaseResult,
+  RenewRequest,
+  RenewResult,
+} from '../../interfaces/lock-driver.interface.js';
+import type { ScriptRunner } from './script-runner.js';
+import type { OperationDefinition } from './scripted-operation.js';
+import type { Scripts } from './scripts.js';
+
+/** What all operations need to know. */
+export interface OperationSettings {
+  readonly scripts: Scripts;
+  /** Runs what must not be lost. */
+  readonly durable: ScriptRunner;
+  /** Runs the rest. */
+  readonly quick: ScriptRunner;
+  /** Milliseconds for which a lock that is free is remembered. */
+  readonly retention: number;
+}
+
+type Operation<Q extends { readonly key: string }, A> = OperationDefinition<Q, A>;
+
+/** Small enough for client and server to work at the same time on what is asked for at once. */
+const FEW = 32;
+/** A renewal is in no hurry, so it may be larger; the server is blocked for less than a millisecond. */
+const MANY = 250;
+
+const RELEASED: ReleaseResult = Object.freeze({ released: true });
+const NOT_RELEASED: ReleaseResult = Object.freeze({ released: false });
+const RENEWED: RenewResult = Object.freeze({ renewed: true });
+const NOT_RENEWED: RenewResult = Object.freeze({ renewed: false });
+
+const microseconds = (ms: number): string => String(Math.ceil(ms * 1000));
+const milliseconds = (ms: number): string => String(Math.ceil(ms));
+const owners = (requests: readonly { readonly owner: string }[]): string[] =>
+  requests.map(({ owner }) => owner);
+
+/** Grants or denies locks. */
+export function acquireOperation({
+  scripts,
+  durable,
+  retention,
+}: OperationSettings): Operation<AcquireRequest, Grant | Denial> {
+  return {
+    script: scripts.acquire,
+    runner: durable,
+    limit: FEW,
+    fits: (one, other) =>
+      one.ttl === other.ttl && one.tokens === other.tokens && one.wantFor === other.wantFor,
+    args: (requests) => {
+      const { ttl, tokens = 1, wantFor = 0 } = requests[0]!;
+      return [
+        microseconds(ttl),
+        String(tokens),
+        microseconds(wantFor),
+        milliseconds(ttl + retention),
+        ...owners(requests),
+      ];
+    },
+    answers: (reply, requests) =>
+      requests.map((_, index) => grantOrDenial(Number(reply[2 * index]), reply[2 * index + 1])),
+  };
+}
+
+function grantOrDenial(tokenOrTime: number, detail: unknown): Grant | Denial | Error {
+  if (tokenOrTime > 0) {
+    const tokens = Number(detail);
+    return { firstToken: tokenOrTime - tokens + 1, tokens };
+  }
+  const text = String(detail);
+  if (tokenOrTime < 0) {
+    return text === '' ? { retryAfter: -tokenOrTime } : { retryAfter: -tokenOrTime, owner: text };
+  }
+  return new LockDriverError(text);
+}
+
+/** Renews leases. */
+export function renewOperation({
+  scripts,
+  durable,
+}: OperationSettings): Operation<RenewRequest, RenewResult> {
+  return {
+    script: scripts.renew,
+    runner: durable,
+    limit: MANY,
+    fits: (one, other) =>
+      one.ttl === other.ttl && one.shorten === other.shorten && one.bumpToken === other.bumpToken,
+    args: (requests) => {
+      const { ttl, shorten = false, bumpToken = 0 } = requests[0]!;
+      return [microseconds(ttl), shorten ? '1' : '0', String(bumpToken), ...owners(requests)];
+    },
+    answers: (reply, requests) => {
+      if (requests[0]!.bumpToken) {
+        return requests.map((_, index) =>
+          renewalWithTokens(Number(reply[2 * index]), Number(reply[2 * index + 1])),
+        );
+      }
+      const lost = new Set(reply.map(Number));
+      return requests.map((_, index) => (lost.has(index + 1) ? NOT_RENEWED : RENEWED));
+    },
+  };
+}
+
+function renewalWithTokens(lastToken: number, tokens: number): RenewResult {
+  return tokens === 0 ? NOT_RENEWED : { renewed: true, firstToken: lastToken - tokens + 1, tokens };
+}
+
+/** Gives locks back; nobody is harmed if that is lost, so it waits for no replica. */
+export function releaseOperation({
+  scripts,
+  quick,
+}: OperationSettings): Operation<ReleaseRequest, ReleaseResult> {
+  return {
+    script: scripts.release,
+    runner: quick,
+    limit: FEW,
+    fits: (one, other) => one.retainFor === other.retainFor,
+    args: (requests) => [microseconds(requests[0]!.retainFor ?? 0), ...owners(requests)],
+    answers: (reply) => reply.map((wantedFor) => releaseResult(Number(wantedFor))),
+  };
+}
+
+function releaseResult(wantedFor: number): ReleaseResult {
+  if (wantedFor < 0) {
+    return NOT_RELEASED;
+  }
+  return wantedFor === 0 ? RELEASED : { released: true, wantedFor };
+}
+
+/** Tells of locks that are held. */
+export function inspectOperation({
+  scripts,
+  quick,
+}: OperationSettings): Operation<{ readonly key: string }, LockRecord | null> {
+  return {
+    script: scripts.inspect,
+    runner: quick,
+    limit: MANY,
+    fits: () => true,
+    args: () => [],
+    answers: (reply, requests) =>
+      requests.map(({ key }, index) => {
+        const [remaining, token, owner] = reply.slice(3 * index, 3 * index + 3);
+        return Number(remaining) > 0
+          ? {
+              key,
+              owner: String(owner),
+              fencingToken: String(token),
+              remaining: Number(remaining),
+            }
+          : null;
+      }),
+  };
+}

@@ -1,0 +1,155 @@
+import { LockConfigError } from '../../errors/lock-config.error.js';
+import type {
+  AcquireRequest,
+  Denial,
+  Grant,
+  ListRequest,
+  LockDriver,
+  LockRecord,
+  ReleaseRequest,
+  ReleaseResult,
+  RenewRequest,
+  RenewResult,
+  Unsubscribe,
+} from '../../interfaces/lock-driver.interface.js';
+import type { RedisLockClient } from './redis-client.js';
+import {
+  type RedisLockDriverOptions,
+  type RedisLockSettings,
+  resolveOptions,
+} from './redis-lock.options.js';
+import { openSession, type RedisSession } from './redis-session.js';
+import { within } from './within.js';
+
+/** How far a fencing token may be ahead of the server's clock, in microseconds. */
+const TOKEN_MAY_BE_AHEAD = 60_000_000;
+/** For how long a resource remembers its newest token, in milliseconds: longer than any lock is held. */
+const GATE_RETENTION = 7 * 24 * 3600 * 1000;
+
+const GLOB_CHARACTERS = /[*?[\]\\]/g;
+
+/**
+ * Locks in Redis or Valkey: one server, with Sentinel, or a cluster. The client is yours; the driver opens a second connection of its own
+ * when somebody has to wait.
+ */
+export class RedisLockDriver implements LockDriver {
+  readonly name = 'redis';
+  readonly #settings: RedisLockSettings;
+  #session: RedisSession | null = null;
+  #opening: Promise<RedisSession> | null = null;
+
+  constructor(options: RedisLockClient | RedisLockDriverOptions) {
+    this.#settings = resolveOptions(options);
+  }
+
+  async connect(): Promise<readonly string[]> {
+    return (await this.#connected()).warnings;
+  }
+
+  acquire(request: AcquireRequest): Promise<Grant | Denial> {
+    return this.#session !== null
+      ? this.#session.acquire.ask(request)
+      : this.#connected().then((session) => session.acquire.ask(request));
+  }
+
+  async renew(leases: readonly RenewRequest[]): Promise<readonly (RenewResult | Error)[]> {
+    const { renew } = this.#session ?? (await this.#connected());
+    return renew.askAll(leases);
+  }
+
+  release(lease: ReleaseRequest): Promise<ReleaseResult> {
+    return this.#session !== null
+      ? this.#session.release.ask(lease)
+      : this.#connected().then((session) => session.release.ask(lease));
+  }
+
+  onReleased(key: string, listener: () => void): Unsubscribe {
+    if (this.#session === null) {
+      throw new LockConfigError('Call connect() before you listen to releases');
+    }
+    return this.#session.channels.listen(key, listener);
+  }
+
+  inspect(key: string): Promise<LockRecord | null> {
+    return this.#answer('inspect', ({ inspect }) => inspect.ask({ key }));
+  }
+
+  list(request: ListRequest = {}): Promise<readonly LockRecord[]> {
+    return this.#answer('list', (session) => this.#list(session, request));
+  }
+
+  forceRelease(key: string): Promise<boolean> {
+    return this.#answer('forceRelease', async ({ quick, scripts }) => {
+      const name = this.#settings.prefix + key;
+      return Number(await quick.run(scripts.forceRelease, [name], [])) === 1;
+    });
+  }
+
+  admitToken(resource: string, token: number): Promise<boolean> {
+    return this.#answer('admitToken', async ({ quick, scripts }) => {
+      const name = `fence:${this.#settings.prefix}${resource}`;
+      const spans = [TOKEN_MAY_BE_AHEAD, GATE_RETENTION * 1000, GATE_RETENTION].map(String);
+      return Number(await quick.run(scripts.admit, [name], [String(token), ...spans])) === 1;
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#opening?.catch(() => undefined);
+    const session = this.#session;
+    this.#session = null;
+    this.#opening = null;
+    session?.channels.close();
+    await session?.replicated?.close();
+  }
+
+  #connected(): Promise<RedisSession> {
+    return (this.#opening ??= this.#open());
+  }
+
+  async #open(): Promise<RedisSession> {
+    const { port, answerTimeout } = this.#settings;
+    try {
+      if (port.complaint !== undefined) {
+        throw new LockConfigError(port.complaint);
+      }
+      const deadline = performance.now() + answerTimeout;
+      this.#session = await within(answerTimeout, 'connect', openSession(this.#settings, deadline));
+      return this.#session;
+    } catch (error) {
+      this.#opening = null;
+      throw error;
+    }
+  }
+
+  #answer<T>(what: string, ask: (session: RedisSession) => Promise<T>): Promise<T> {
+    return within(this.#settings.answerTimeout, what, this.#connected().then(ask));
+  }
+
+  async #list(session: RedisSession, request: ListRequest): Promise<readonly LockRecord[]> {
+    const { prefix = '', limit = 100 } = request;
+    const { fullPrefix, inspect } = session;
+    const pattern = `${(fullPrefix + prefix).replaceAll(GLOB_CHARACTERS, '\\$&')}*`;
+    const seen = new Set<string>();
+    const found: LockRecord[] = [];
+    for await (const page of this.#settings.port.scan(pattern)) {
+      // A scan may come across a key more than once.
+      const fresh = page
+        .map((name) => name.slice(fullPrefix.length))
+        .filter((key) => !seen.has(key));
+      fresh.forEach((key) => seen.add(key));
+      const records = await inspect.askAll([...new Set(fresh)].map((key) => ({ key })));
+      for (const record of records) {
+        if (record instanceof Error) {
+          throw record;
+        }
+        if (record !== null) {
+          found.push(record);
+        }
+      }
+      if (found.length >= limit) {
+        break;
+      }
+    }
+    return found.slice(0, limit);
+  }
+}

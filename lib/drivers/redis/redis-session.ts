@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LockDriverError } from '../../errors/lock-driver.error.js';
+import { codeOf, explain } from './explain-error.js';
+import { hashSlot } from './hash-slot.js';
+import {
+  acquireOperation,
+  inspectOperation,
+  releaseOperation,
+  renewOperation,
+} from './operations.js';
+import type { RedisLockSettings } from './redis-lock.options.js';
+import { ReleaseChannels } from './release-channels.js';
+import { ReplicatedRunner } from './replicated-runner.js';
+import { ClientRunner, type ScriptRunner } from './script-runner.js';
+import { type KeyPlaces, ScriptedOperation } from './scripted-operation.js';
+import { type Scripts, scriptsFor } from './scripts.js';
+import { checkServers } from './server-check.js';
+
+/** A name that no lock has: keys are without NUL. */
+const REHEARSAL = '\0';
+const LOADING_PAUSE = 100;
+
+/** What one connects to: the operations on servers that were looked at, and what is to be closed in the end. */
+export type RedisSession = Awaited<ReturnType<typeof openSession>>;
+
+/** Looks at the servers, and gets everything ready that locks need of them. */
+export async function openSession(settings: RedisLockSettings, deadline: number) {
+  const { port, prefix, retention, replicas } = settings;
+  const fullPrefix = await untilLoaded(deadline, async () => {
+    const name = await port.eval('return KEYS[1]', [prefix + REHEARSAL], []);
+    return String(name).slice(0, -REHEARSAL.length);
+  });
+  const { isModern, warnings } = checkServers(await port.info());
+  const sharded = port.isCluster && isModern;
+  const publish = sharded ? 'SPUBLISH' : 'PUBLISH';
+  const scripts = scriptsFor({ retention, publish, knowsFlags: isModern });
+  const quick = new ClientRunner(port);
+  await rehearse(quick, scripts, prefix + REHEARSAL);
+  const replicated = replicas && new ReplicatedRunner(port, replicas);
+  await replicated?.connect();
+  const places: KeyPlaces = {
+    nameOf: (key) => prefix + key,
+    slotOf: port.isCluster ? (key) => hashSlot(fullPrefix + key) : () => 0,
+  };
+  const shared = { scripts, durable: replicated ?? quick, quick, retention };
+  return {
+    warnings,
+    fullPrefix,
+    scripts,
+    quick,
+    acquire: new ScriptedOperation(acquireOperation(shared), places),
+    renew: new ScriptedOperation(renewOperation(shared), places),
+    release: new ScriptedOperation(releaseOperation(shared), places),
+    inspect: new ScriptedOperation(inspectOperation(shared), places),
+    channels: new ReleaseChannels(fullPrefix, (events) => port.subscribe(events, sharded)),
+    replicated,
+  };
+}
+
+/** A server that has just started answers, but not yet what it is asked. */
+async function untilLoaded<T>(deadline: number, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (codeOf(error) !== 'LOADING' || performance.now() > deadline) {
+        throw explain(error);
+      }
+      await delay(LOADING_PAUSE);
+    }
+  }
+}
+
+/** Finds out at boot what would otherwise go wrong at night: a right that is missing. */
+async function rehearse(
+  runner: ScriptRunner,
+  { rehearse: script }: Scripts,
+  key: string,
+): Promise<void> {
+  const refusal = String(await runner.run(script, [key], []));
+  if (refusal !== '') {
+    throw new LockDriverError(
+      `${refusal} - notices of releases: give the user the rights that docs/redis.md lists`,
+    );
+  }
+}

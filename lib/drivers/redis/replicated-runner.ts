@@ -1,0 +1,67 @@
+import { LockDriverError } from '../../errors/lock-driver.error.js';
+import type { DedicatedConnection, RedisPort, ReplicatedReply } from './redis-port.js';
+import { orBySource, type ScriptRunner } from './script-runner.js';
+import type { Script } from './scripts.js';
+
+/** How many replicas must have a lock before it counts as granted or renewed. */
+export interface ReplicaSettings {
+  readonly min: number;
+  /** Milliseconds to wait for them. */
+  readonly timeout: number;
+}
+
+/**
+ * Runs scripts on a connection of its own and waits until replicas have what they did. On a connection that others use
+ * `WAIT` would hold them all up; on another than the script's it would say nothing.
+ */
+export class ReplicatedRunner implements ScriptRunner {
+  readonly #port: RedisPort;
+  readonly #settings: ReplicaSettings;
+  #connection: Promise<DedicatedConnection> | null = null;
+  #isClosed = false;
+
+  constructor(port: RedisPort, settings: ReplicaSettings) {
+    this.#port = port;
+    this.#settings = settings;
+  }
+
+  async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const connection = await this.connect();
+    const { min, timeout } = this.#settings;
+    const call = (by: 'evalsha' | 'eval'): Promise<ReplicatedReply> => {
+      const code = by === 'eval' ? script.source : script.digest;
+      return connection.callAndWait({ by, script: code, keys, args }, min, timeout);
+    };
+    const { reply, replicas } = await orBySource(call('evalsha'), () => call('eval'));
+    if (replicas < min) {
+      throw new LockDriverError(
+        `${replicas} of the ${min} replicas that must have it have confirmed within ${timeout} ms (replicas.min)`,
+      );
+    }
+    return reply;
+  }
+
+  async connect(): Promise<DedicatedConnection> {
+    const connection = await (this.#connection ??= this.#open());
+    if (!connection.isOver || this.#isClosed) {
+      return connection;
+    }
+    this.#connection = null;
+    return this.connect();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const connection = await this.#connection?.catch(() => null);
+    connection?.close();
+  }
+
+  async #open(): Promise<DedicatedConnection> {
+    try {
+      return await this.#port.dedicated();
+    } catch (error) {
+      this.#connection = null;
+      throw error;
+    }
+  }
+}
