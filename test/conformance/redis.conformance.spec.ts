@@ -16,12 +16,14 @@ beforeAll(async () => {
   await grantDocumentedRights(client, 'standalone');
 });
 
-/** As a server says of itself that knows no script flags. */
+const infoOfRedis6 = (): Promise<string> =>
+  Promise.resolve('redis_version:6.2.14\r\nrole:master\r\n');
+
+/** A client of a server that knows no script flags, as that says of itself. */
 function asRedis6(client: RedisLockClient): RedisLockClient {
-  const info = (): Promise<string> => Promise.resolve('redis_version:6.2.14\r\nrole:master\r\n');
   return new Proxy(client, {
     get: (target, name) => {
-      const value: unknown = name === 'info' ? info : Reflect.get(target, name);
+      const value: unknown = name === 'info' ? infoOfRedis6 : Reflect.get(target, name);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
