@@ -24,8 +24,6 @@ export interface OperationSettings {
   readonly retention: number;
 }
 
-type Operation<Q extends { readonly key: string }, A> = OperationDefinition<Q, A>;
-
 /** Small enough for client and server to work at the same time on what is asked for at once. */
 const FEW = 32;
 /** A renewal is in no hurry, so it may be larger; the server is blocked for less than a millisecond. */
@@ -46,7 +44,7 @@ export function acquireOperation({
   scripts,
   durable,
   retention,
-}: OperationSettings): Operation<AcquireRequest, Grant | Denial> {
+}: OperationSettings): OperationDefinition<AcquireRequest, Grant | Denial> {
   return {
     script: scripts.acquire,
     runner: durable,
@@ -84,7 +82,7 @@ function grantOrDenial(tokenOrTime: number, detail: unknown): Grant | Denial | E
 export function renewOperation({
   scripts,
   durable,
-}: OperationSettings): Operation<RenewRequest, RenewResult> {
+}: OperationSettings): OperationDefinition<RenewRequest, RenewResult> {
   return {
     script: scripts.renew,
     runner: durable,
@@ -115,7 +113,7 @@ function renewalWithTokens(lastToken: number, tokens: number): RenewResult {
 export function releaseOperation({
   scripts,
   quick,
-}: OperationSettings): Operation<ReleaseRequest, ReleaseResult> {
+}: OperationSettings): OperationDefinition<ReleaseRequest, ReleaseResult> {
   return {
     script: scripts.release,
     runner: quick,
@@ -137,7 +135,7 @@ function releaseResult(wantedFor: number): ReleaseResult {
 export function inspectOperation({
   scripts,
   quick,
-}: OperationSettings): Operation<{ readonly key: string }, LockRecord | null> {
+}: OperationSettings): OperationDefinition<{ readonly key: string }, LockRecord | null> {
   return {
     script: scripts.inspect,
     runner: quick,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LockDriverError } from '../../errors/lock-driver.error.js';
+import { ClusteredOperation } from './clustered-operation.js';
 import { codeOf, explain } from './explain-error.js';
 import { hashSlot } from './hash-slot.js';
 import {
@@ -12,7 +13,12 @@ import type { RedisLockSettings } from './redis-lock.options.js';
 import { ReleaseChannels } from './release-channels.js';
 import { ReplicatedRunner } from './replicated-runner.js';
 import { ClientRunner, type ScriptRunner } from './script-runner.js';
-import { type KeyPlaces, ScriptedOperation } from './scripted-operation.js';
+import {
+  type Keyed,
+  type Operation,
+  type OperationDefinition,
+  ScriptedOperation,
+} from './scripted-operation.js';
 import { type Scripts, scriptsFor } from './scripts.js';
 import { checkServers } from './server-check.js';
 
@@ -38,9 +44,13 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
   await rehearse(quick, scripts, prefix + REHEARSAL);
   const replicated = replicas && new ReplicatedRunner(port, replicas);
   await replicated?.connect();
-  const places: KeyPlaces = {
-    nameOf: (key) => prefix + key,
-    slotOf: port.isCluster ? (key) => hashSlot(fullPrefix + key) : () => 0,
+  const operationOf = <Q extends Keyed, A>(
+    definition: OperationDefinition<Q, A>,
+  ): Operation<Q, A> => {
+    const create = (): Operation<Q, A> => new ScriptedOperation(definition, prefix);
+    return port.isCluster
+      ? new ClusteredOperation((key) => hashSlot(fullPrefix + key), create)
+      : create();
   };
   const shared = { scripts, durable: replicated ?? quick, quick, retention };
   return {
@@ -48,10 +58,10 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
     fullPrefix,
     scripts,
     quick,
-    acquire: new ScriptedOperation(acquireOperation(shared), places),
-    renew: new ScriptedOperation(renewOperation(shared), places),
-    release: new ScriptedOperation(releaseOperation(shared), places),
-    inspect: new ScriptedOperation(inspectOperation(shared), places),
+    acquire: operationOf(acquireOperation(shared)),
+    renew: operationOf(renewOperation(shared)),
+    release: operationOf(releaseOperation(shared)),
+    inspect: operationOf(inspectOperation(shared)),
     channels: new ReleaseChannels(fullPrefix, (events) => port.subscribe(events, sharded)),
     replicated,
   };

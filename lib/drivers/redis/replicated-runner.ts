@@ -32,7 +32,10 @@ export class ReplicatedRunner implements ScriptRunner {
       const code = by === 'eval' ? script.source : script.digest;
       return connection.callAndWait({ by, script: code, keys, args }, min, timeout);
     };
-    const { reply, replicas } = await orBySource(call('evalsha'), () => call('eval'));
+    const { reply, replicas } = await orBySource(
+      () => call('evalsha'),
+      () => call('eval'),
+    );
     if (replicas < min) {
       throw new LockDriverError(
         `${replicas} of the ${min} replicas that must have it have confirmed within ${timeout} ms (replicas.min)`,

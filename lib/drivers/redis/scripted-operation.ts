@@ -10,7 +10,7 @@ const MAX_DELAY = 1;
 const MAX_CALLS = 3;
 
 /** A request is about one key. */
-interface Keyed {
+export interface Keyed {
   readonly key: string;
 }
 
@@ -27,12 +27,11 @@ export interface OperationDefinition<Q extends Keyed, A> {
   readonly answers: (reply: readonly unknown[], requests: readonly Q[]) => readonly (A | Error)[];
 }
 
-/** Where the keys are. */
-export interface KeyPlaces {
-  /** The name of a key on the server, without what the client puts before it. */
-  readonly nameOf: (key: string) => string;
-  /** Keys of different slots must not share a call. */
-  readonly slotOf: (key: string) => number;
+/** Something that can be asked for, one by one or many together. */
+export interface Operation<Q extends Keyed, A> {
+  ask(request: Q): Promise<A>;
+  /** Sends many at once; what fails does not fail the others. */
+  askAll(requests: readonly Q[]): Promise<(A | Error)[]>;
 }
 
 /** A request, and who waits for its answer. */
@@ -43,19 +42,19 @@ interface Asked<Q, A> {
 }
 
 /**
- * Sends requests of one kind: at once where nothing is under way, else together with all that come before an answer does. One call for
+ * Sends requests of one kind, for keys that a script may use together: at once where nothing is under way, else together with all that come before an answer does. One call for
  * many keys costs client and server a fraction of what as many calls would.
  */
-export class ScriptedOperation<Q extends Keyed, A> {
+export class ScriptedOperation<Q extends Keyed, A> implements Operation<Q, A> {
   readonly #definition: OperationDefinition<Q, A>;
-  readonly #places: KeyPlaces;
+  readonly #prefix: string;
   #waiting: Asked<Q, A>[] = [];
   #underWay = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(definition: OperationDefinition<Q, A>, places: KeyPlaces) {
+  constructor(definition: OperationDefinition<Q, A>, prefix: string) {
     this.#definition = definition;
-    this.#places = places;
+    this.#prefix = prefix;
   }
 
   ask(request: Q): Promise<A> {
@@ -65,7 +64,6 @@ export class ScriptedOperation<Q extends Keyed, A> {
     });
   }
 
-  /** Sends many at once; what fails does not fail the others. */
   askAll(requests: readonly Q[]): Promise<(A | Error)[]> {
     return new Promise((resolve) => {
       const answers: (A | Error)[] = [];
@@ -126,23 +124,17 @@ export class ScriptedOperation<Q extends Keyed, A> {
     }
   }
 
-  /** What can go out in one call each: for one slot, with the same arguments, and not too much. */
+  /** What can go out in one call each: with the same arguments, and not too much. */
   #groups(asked: readonly Asked<Q, A>[]): readonly Asked<Q, A>[][] {
     const { fits, limit } = this.#definition;
     const groups: Asked<Q, A>[][] = [];
-    const open = new Map<number, Asked<Q, A>[][]>();
     for (const one of asked) {
-      const slot = this.#places.slotOf(one.request.key);
-      const inSlot = open.get(slot) ?? [];
-      open.set(slot, inSlot);
-      const group = inSlot.find((other) => fits(other[0]!.request, one.request));
+      const group = groups.findLast((other) => fits(other[0]!.request, one.request));
       if (group !== undefined && group.length < limit) {
         group.push(one);
-        continue;
+      } else {
+        groups.push([one]);
       }
-      const opened = [one];
-      groups.push(opened);
-      inSlot.splice(group === undefined ? inSlot.length : inSlot.indexOf(group), 1, opened);
     }
     return groups;
   }
@@ -150,7 +142,7 @@ export class ScriptedOperation<Q extends Keyed, A> {
   #call(group: readonly Asked<Q, A>[]): void {
     const { script, runner, args } = this.#definition;
     const requests = group.map(({ request }) => request);
-    const keys = requests.map(({ key }) => this.#places.nameOf(key));
+    const keys = requests.map(({ key }) => this.#prefix + key);
     this.#underWay++;
     runner.run(script, keys, args(requests)).then(
       (reply) => this.#answered(group, requests, reply),
