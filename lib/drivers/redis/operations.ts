@@ -1,4 +1,3 @@
-import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type {
   AcquireRequest,
   Denial,
@@ -9,6 +8,7 @@ import type {
   RenewRequest,
   RenewResult,
 } from '../../interfaces/lock-driver.interface.js';
+import { explain } from './explain-error.js';
 import type { ScriptRunner } from './script-runner.js';
 import type { OperationDefinition } from './scripted-operation.js';
 import type { Scripts } from './scripts.js';
@@ -75,7 +75,7 @@ function grantOrDenial(tokenOrTime: number, detail: unknown): Grant | Denial | E
   if (tokenOrTime < 0) {
     return text === '' ? { retryAfter: -tokenOrTime } : { retryAfter: -tokenOrTime, owner: text };
   }
-  return new LockDriverError(text);
+  return explain(new Error(text));
 }
 
 /** Renews leases. */

@@ -50,6 +50,8 @@ export class ScriptedOperation<Q extends Keyed, A> implements Operation<Q, A> {
   readonly #prefix: string;
   #waiting: Asked<Q, A>[] = [];
   #underWay = 0;
+  /** Whether the last call had company: then it is worth waiting for the end of this turn of the event loop. */
+  #isBusy = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(definition: OperationDefinition<Q, A>, prefix: string) {
@@ -94,11 +96,19 @@ export class ScriptedOperation<Q extends Keyed, A> implements Operation<Q, A> {
     } else if (length > 1) {
       // The first has seen to it.
     } else if (this.#underWay === 0) {
-      // Callers that were answered together ask again together, a moment after one another.
-      queueMicrotask(() => this.#flush());
+      this.#flushSoon();
     } else {
       // An answer may never come.
       this.#timer = setTimeout(() => this.#flush(), MAX_DELAY).unref();
+    }
+  }
+
+  /** Callers that were answered together ask again together, a moment after one another. */
+  #flushSoon(): void {
+    if (this.#isBusy) {
+      setImmediate(() => this.#flush());
+    } else {
+      queueMicrotask(() => this.#flush());
     }
   }
 
@@ -144,6 +154,7 @@ export class ScriptedOperation<Q extends Keyed, A> implements Operation<Q, A> {
     const requests = group.map(({ request }) => request);
     const keys = requests.map(({ key }) => this.#prefix + key);
     this.#underWay++;
+    this.#isBusy = group.length > 1;
     runner.run(script, keys, args(requests)).then(
       (reply) => this.#answered(group, requests, reply),
       (error: Error) => this.#failed(group, error),

@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
  * whether it has ended is told by the record alone.
  */
 const VERSION = 1;
-/** Where the times stand: for SETRANGE, which counts from 0. */
-const EXPIRES_AT = 1;
-const WANTED_AT = 17;
+/** Where the times stand, for SETRANGE, which counts from 0: as strings, for the server would print numbers. */
+const EXPIRES_AT = `'1'`;
+const WANTED_AT = `'17'`;
 /** Where times and owner begin: for Lua, which counts from 1. */
 const TIMES_FROM = 2;
 const OWNER_FROM = 26;
