@@ -18,7 +18,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Scripts are refused commands in words of their own. */
-const REFUSED_IN_SCRIPT = /can't run this command|No permissions/i;
+const REFUSED_IN_SCRIPT = /user executing the script can't|No permissions/i;
 
 /** The error of a client or a server, with what to do about it. */
 export function explain(error: unknown): LockDriverError {
@@ -29,6 +29,13 @@ export function explain(error: unknown): LockDriverError {
   const advice = REFUSED_IN_SCRIPT.test(message) ? ADVICE['NOPERM'] : ADVICE[codeOf(error)];
   return new LockDriverError(advice === undefined ? message : `${message} - ${advice}`, {
     cause: error,
+  });
+}
+
+/** The same answer; what goes wrong is explained. */
+export function explained<T>(answer: Promise<T>): Promise<T> {
+  return answer.catch((error: unknown) => {
+    throw explain(error);
   });
 }
 

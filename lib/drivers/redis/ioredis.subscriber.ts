@@ -1,5 +1,5 @@
 import type { Ioredis } from './ioredis.types.js';
-import type { RedisSubscriber, SubscriberEvents } from './redis-port.js';
+import { CannotListenError, type RedisSubscriber, type SubscriberEvents } from './redis-port.js';
 
 /** Listens on one connection; it subscribes anew by itself, so that it knows when it is heard again. */
 export class IoredisSubscriber implements RedisSubscriber {
@@ -10,7 +10,8 @@ export class IoredisSubscriber implements RedisSubscriber {
     events: SubscriberEvents,
   ) {
     client.on('message', (channel: string) => events.message(channel));
-    client.on('ready', () => this.#renew(events));
+    // What was asked for before the first time goes out by itself.
+    client.once('ready', () => client.on('ready', () => this.#renew(events)));
     client.on('end', () => events.ended());
   }
 
@@ -58,7 +59,7 @@ export class IoredisClusterSubscriber implements RedisSubscriber {
     } else if (this.client.shardedSubscribers) {
       await this.client.ssubscribe(channel);
     } else {
-      throw new Error('this version of the client cannot listen to the shards of a cluster');
+      throw new CannotListenError('this client cannot listen to the shards of a cluster');
     }
   }
 

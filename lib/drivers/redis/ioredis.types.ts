@@ -18,6 +18,7 @@ export interface Ioredis extends IoredisClient {
   ssubscribe(channel: string): Promise<unknown>;
   sunsubscribe(channel: string): Promise<unknown>;
   on(event: string, listener: (...args: never[]) => void): this;
+  once(event: string, listener: (...args: never[]) => void): this;
   connect(): Promise<void>;
   disconnect(): void;
 }

@@ -63,11 +63,10 @@ export class RedisLockDriver implements LockDriver {
       : this.#connected().then((session) => session.release.ask(lease));
   }
 
-  onReleased(key: string, listener: () => void): Unsubscribe {
-    if (this.#session === null) {
-      throw new LockConfigError('Call connect() before you listen to releases');
-    }
-    return this.#session.channels.listen(key, listener);
+  /** Undefined while there is no hope of notices. */
+  get onReleased(): ((key: string, listener: () => void) => Unsubscribe) | undefined {
+    const channels = this.#session?.channels;
+    return channels?.work ? (key, listener) => channels.listen(key, listener) : undefined;
   }
 
   inspect(key: string): Promise<LockRecord | null> {
@@ -93,13 +92,11 @@ export class RedisLockDriver implements LockDriver {
     });
   }
 
+  /** What is still given back after this goes by the user's client; only `connect()` opens anything again. */
   async close(): Promise<void> {
     await this.#opening?.catch(() => undefined);
-    const session = this.#session;
-    this.#session = null;
     this.#opening = null;
-    session?.channels.close();
-    await session?.replicated?.close();
+    await this.#session?.close();
   }
 
   #connected(): Promise<RedisSession> {
@@ -112,8 +109,8 @@ export class RedisLockDriver implements LockDriver {
       if (port.complaint !== undefined) {
         throw new LockConfigError(port.complaint);
       }
-      const deadline = performance.now() + answerTimeout;
-      this.#session = await within(answerTimeout, 'connect', openSession(this.#settings, deadline));
+      const opening = openSession(this.#settings, performance.now() + answerTimeout);
+      this.#session = await within(answerTimeout, 'connect', opening, (late) => late.close());
       return this.#session;
     } catch (error) {
       this.#opening = null;
@@ -121,8 +118,9 @@ export class RedisLockDriver implements LockDriver {
     }
   }
 
-  #answer<T>(what: string, ask: (session: RedisSession) => Promise<T>): Promise<T> {
-    return within(this.#settings.answerTimeout, what, this.#connected().then(ask));
+  async #answer<T>(what: string, ask: (session: RedisSession) => Promise<T>): Promise<T> {
+    const session = this.#session ?? (await this.#connected());
+    return within(this.#settings.answerTimeout, what, ask(session));
   }
 
   async #list(session: RedisSession, request: ListRequest): Promise<readonly LockRecord[]> {

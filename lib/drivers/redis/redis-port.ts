@@ -25,6 +25,11 @@ export interface RedisPort {
   dedicated(): Promise<DedicatedConnection>;
 }
 
+/** This client can never listen to what it was asked for. */
+export class CannotListenError extends Error {
+  override readonly name = 'CannotListenError';
+}
+
 /** A connection that listens. */
 export interface RedisSubscriber {
   /** Resolves when the channel is listened to. */

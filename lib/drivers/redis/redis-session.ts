@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { LockDriverError } from '../../errors/lock-driver.error.js';
 import { ClusteredOperation } from './clustered-operation.js';
-import { codeOf, explain } from './explain-error.js';
+import { codeOf, explain, explained } from './explain-error.js';
 import { hashSlot } from './hash-slot.js';
 import {
   acquireOperation,
@@ -36,14 +36,14 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
     const name = await port.eval('return KEYS[1]', [prefix + REHEARSAL], []);
     return String(name).slice(0, -REHEARSAL.length);
   });
-  const { isModern, warnings } = checkServers(await port.info());
+  const { isModern, warnings } = checkServers(await explained(port.info()));
   const sharded = port.isCluster && isModern;
   const publish = sharded ? 'SPUBLISH' : 'PUBLISH';
   const scripts = scriptsFor({ retention, publish, knowsFlags: isModern });
   const quick = new ClientRunner(port);
   await rehearse(quick, scripts, prefix + REHEARSAL);
   const replicated = replicas && new ReplicatedRunner(port, replicas);
-  await replicated?.connect();
+  await replicated?.rehearse();
   const operationOf = <Q extends Keyed, A>(
     definition: OperationDefinition<Q, A>,
   ): Operation<Q, A> => {
@@ -52,6 +52,7 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
       ? new ClusteredOperation((key) => hashSlot(fullPrefix + key), create)
       : create();
   };
+  const channels = new ReleaseChannels(fullPrefix, (events) => port.subscribe(events, sharded));
   const shared = { scripts, durable: replicated ?? quick, quick, retention };
   return {
     warnings,
@@ -62,8 +63,11 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
     renew: operationOf(renewOperation(shared)),
     release: operationOf(releaseOperation(shared)),
     inspect: operationOf(inspectOperation(shared)),
-    channels: new ReleaseChannels(fullPrefix, (events) => port.subscribe(events, sharded)),
-    replicated,
+    channels,
+    close: async (): Promise<void> => {
+      channels.close();
+      await replicated?.close();
+    },
   };
 }
 
@@ -87,10 +91,8 @@ async function rehearse(
   { rehearse: script }: Scripts,
   key: string,
 ): Promise<void> {
-  const refusal = String(await runner.run(script, [key], []));
-  if (refusal !== '') {
-    throw new LockDriverError(
-      `${refusal} - notices of releases: give the user the rights that docs/redis.md lists`,
-    );
+  const [command, refusal] = (await runner.run(script, [key], [])) as string[];
+  if (command !== undefined) {
+    throw new LockDriverError(`${command}: ${explain(new Error(refusal)).message}`);
   }
 }

@@ -1,12 +1,16 @@
 import type { Unsubscribe } from '../../interfaces/lock-driver.interface.js';
 import { ReleaseNotices } from '../release-notices.js';
-import type { RedisSubscriber, SubscriberEvents } from './redis-port.js';
+import { codeOf, explain } from './explain-error.js';
+import { CannotListenError, type RedisSubscriber, type SubscriberEvents } from './redis-port.js';
 
 /** How long a channel that nobody listens to any more is kept, in milliseconds: who wanted a lock is likely to want it again. */
 const IDLE_TIME = 5000;
 
-/** The pause before a subscriber that has ended is replaced. */
+/** The pause before what was lost with a connection is subscribed to again. */
 const RETRY_AFTER = 1000;
+
+/** How long no notices are asked for after they were refused. */
+const REFUSED_FOR = 30_000;
 
 interface Channel {
   listeners: number;
@@ -27,6 +31,8 @@ export class ReleaseChannels {
   #sweep: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
   #hasWarned = false;
+  #refusedUntil = 0;
+  #isClosed = false;
 
   /** @param prefix what all channels begin with: they are named as the keys are, in full */
   constructor(prefix: string, open: (events: SubscriberEvents) => RedisSubscriber) {
@@ -34,7 +40,15 @@ export class ReleaseChannels {
     this.#open = open;
   }
 
+  /** Whether notices can be hoped for: where not, who gives a lock back has to leave others more time. */
+  get work(): boolean {
+    return performance.now() >= this.#refusedUntil;
+  }
+
   listen(key: string, listener: () => void): Unsubscribe {
+    if (this.#isClosed) {
+      return () => undefined;
+    }
     const leave = this.#notices.subscribe(key, listener);
     const channel = this.#channelOf(key);
     channel.listeners++;
@@ -49,7 +63,13 @@ export class ReleaseChannels {
     };
   }
 
+  /** Nobody will listen any more. */
   close(): void {
+    this.#isClosed = true;
+    this.#leaveAll();
+  }
+
+  #leaveAll(): void {
     clearTimeout(this.#sweep);
     clearTimeout(this.#retry);
     this.#sweep = undefined;
@@ -94,12 +114,24 @@ export class ReleaseChannels {
     }
   }
 
-  /** Whoever listens next tries again. */
   #failed(key: string, error: unknown): void {
-    this.#channels.delete(key);
-    if (!this.#hasWarned && this.#subscriber !== null) {
+    if (this.#isClosed) {
+      return;
+    }
+    if (error instanceof CannotListenError || codeOf(error) !== '') {
+      this.#channels.delete(key);
+      this.#refused(error);
+    } else {
+      this.#restartSoon();
+    }
+  }
+
+  /** Asking again and again would be of no use: whoever listens after a while does. */
+  #refused(error: unknown): void {
+    this.#refusedUntil = performance.now() + REFUSED_FOR;
+    if (!this.#hasWarned) {
       this.#hasWarned = true;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = explain(error).message;
       process.emitWarning(
         `Redis gives no notice of released locks (${reason}): who waits for one asks again and again instead`,
       );
@@ -107,10 +139,13 @@ export class ReleaseChannels {
   }
 
   #ended(subscriber: RedisSubscriber): void {
-    if (this.#subscriber !== subscriber) {
-      return;
+    if (this.#subscriber === subscriber) {
+      this.#subscriber = null;
+      this.#restartSoon();
     }
-    this.#subscriber = null;
+  }
+
+  #restartSoon(): void {
     this.#retry ??= setTimeout(() => this.#restart(), RETRY_AFTER).unref();
   }
 
@@ -132,7 +167,7 @@ export class ReleaseChannels {
       channel.isIdle = channel.listeners === 0;
     }
     if (this.#channels.size === 0) {
-      this.close();
+      this.#leaveAll();
     } else {
       this.#sweep = setTimeout(() => this.#dropIdle(), IDLE_TIME).unref();
     }

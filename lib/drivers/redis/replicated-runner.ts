@@ -1,4 +1,5 @@
 import { LockDriverError } from '../../errors/lock-driver.error.js';
+import { explain } from './explain-error.js';
 import type { DedicatedConnection, RedisPort, ReplicatedReply } from './redis-port.js';
 import { orBySource, type ScriptRunner } from './script-runner.js';
 import type { Script } from './scripts.js';
@@ -42,6 +43,18 @@ export class ReplicatedRunner implements ScriptRunner {
       );
     }
     return reply;
+  }
+
+  /** Finds out whether `WAIT` is allowed, by one that is over at once. */
+  async rehearse(): Promise<void> {
+    const connection = await this.connect();
+    const call = { by: 'eval', script: 'return 1', keys: [], args: [] } as const;
+    try {
+      await connection.callAndWait(call, 0, 1);
+    } catch (error) {
+      connection.close();
+      throw explain(error);
+    }
   }
 
   async connect(): Promise<DedicatedConnection> {

@@ -194,14 +194,20 @@ if token < newest then return 0 end
 call('SET', key, string.format('%.0f', token), 'PX', ARGV[4])
 return 1`;
 
-/** Does once all that the others do; answers what the command that tells of a release has complained of. */
-const rehearse = ({ publish }: ScriptSettings): string => `${LOCALS}${NOW}
+/** Does once all that the others do; answers which command was refused, and why. */
+const rehearse = ({ publish }: ScriptSettings): string => `
 local key = KEYS[1]
-call('SET', key, pack('<d', now), 'PX', 1000)
-call('SETRANGE', key, 0, pack('<d', 0))
-call('GET', key)
-local told = pcall('${publish}', key, '')
-return type(told) == 'table' and told.err or ''`;
+local refused = {}
+local function try(name, ...)
+  local answer = redis.pcall(name, ...)
+  if #refused == 0 and type(answer) == 'table' and answer.err then refused = { name, answer.err } end
+end
+try('TIME')
+try('SET', key, 'x', 'PX', 1000)
+try('SETRANGE', key, 0, 'y')
+try('GET', key)
+try('${publish}', key, '')
+return refused`;
 
 /** What the scripts are made for. */
 export interface ScriptSettings {

@@ -1,12 +1,17 @@
 import { LockDriverError } from '../../errors/lock-driver.error.js';
 
 /** Settles like the promise, or rejects when so many milliseconds are over: a client may wait for a server for ever. */
-export function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+export function within<T>(
+  ms: number,
+  what: string,
+  promise: Promise<T>,
+  tooLate?: (value: T) => unknown,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new LockDriverError(`Redis has not answered ${what} within ${ms} ms`)),
-      ms,
-    );
+    const timer = setTimeout(() => {
+      reject(new LockDriverError(`Redis has not answered ${what} within ${ms} ms`));
+      promise.then(tooLate, () => undefined);
+    }, ms);
     promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
 }
