@@ -28,6 +28,9 @@ export interface ContendingLine {
 /** Where notices of a release work, others need no more than this and three round trips to come. */
 const MIN_STAND_BACK = 10;
 
+/** Who has had a turn comes so much later, for each of the others whose turn it is, than who has not. */
+const COURTESY = 5;
+
 /** A backend that takes so long to answer is to blame for what is not got. */
 const LONG_SILENCE = 1000;
 
@@ -51,6 +54,11 @@ export class Contender implements AttemptOutcome {
   #unsubscribe: Unsubscribe | null = null;
   /** A notice came while a try was under way: its denial may be older than the release. */
   #noticed = false;
+  /**
+   * How many releases by others to let pass: notices come in the same order again and again, and without this the
+   * first two to hear would keep the lock between them.
+   */
+  #letPass = 0;
 
   constructor(context: EngineContext, line: ContendingLine) {
     this.#context = context;
@@ -87,11 +95,15 @@ export class Contender implements AttemptOutcome {
     this.#attempt.follow(answer);
   }
 
-  /** Lets others go first: as long as they need to hear of it, or where no notices are sent until they come back. */
-  standBack(wantedFor: number): void {
+  /**
+   * Lets others go first: as long as they need to hear of it, or where no notices are sent until they come back. Of
+   * several each gets its turn.
+   */
+  standBack(wantedFor: number, wantedBy = 1): void {
     const { driver, roundTrip } = this.#context;
     const needed = driver.onReleased ? Math.max(MIN_STAND_BACK, 3 * roundTrip.ms) : Infinity;
     this.standing = true;
+    this.#letPass = Math.max(0, wantedBy - 1);
     this.#pause(Math.min(needed, wantedFor));
     if (this.#line.waiters.size === 0) {
       this.letGo();
@@ -140,6 +152,7 @@ export class Contender implements AttemptOutcome {
     this.#ended(null, null);
     this.#owner = null;
     this.#tries = 0;
+    this.#letPass = 0;
     this.#line.granted(attempt, grant, now);
   }
 
@@ -148,8 +161,11 @@ export class Contender implements AttemptOutcome {
     this.#line.denied(this.#tries);
     if (this.#line.waiters.size === 0) {
       this.#line.goOn();
-    } else if (this.#subscribe() || this.#noticed) {
+    } else if (this.#subscribe()) {
       this.try();
+    } else if (this.#noticed) {
+      this.#noticed = false;
+      this.#react();
     } else {
       this.#pause(Math.min(this.#backOff(), denial.retryAfter ?? Infinity));
     }
@@ -207,8 +223,18 @@ export class Contender implements AttemptOutcome {
     if (this.#attempt !== null) {
       this.#noticed = true;
     } else if (this.#rest !== null && !this.standing) {
-      this.#line.goOn();
+      this.#react();
     }
+  }
+
+  /** The lock is free, or was a moment ago. */
+  #react(): void {
+    if (this.#letPass === 0) {
+      this.#line.goOn();
+      return;
+    }
+    this.#endRest();
+    this.#pause(COURTESY * this.#letPass--);
   }
 
   #pause(ms: number): void {
@@ -221,6 +247,10 @@ export class Contender implements AttemptOutcome {
   #wake(): void {
     this.standing = false;
     this.#noticed = false;
+    this.#endRest();
+  }
+
+  #endRest(): void {
     if (this.#rest !== null) {
       this.#context.clock.clearTimeout(this.#rest);
       this.#rest = null;

@@ -195,7 +195,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     const standBackFor = this.#wantedAtEndOfRun(turn, result?.wantedFor ?? 0);
     if (standBackFor > 0) {
       this.#failImpatient();
-      this.#contend().standBack(standBackFor);
+      this.#contend().standBack(standBackFor, result?.wantedBy);
     } else {
       this.goOn();
     }

@@ -69,6 +69,8 @@ export interface ReleaseResult {
   readonly released: boolean;
   /** Somebody else's mark says that they want the lock within so many milliseconds. */
   readonly wantedFor?: number;
+  /** How many others were told of the release, if the backend can tell: so many want their turn. */
+  readonly wantedBy?: number;
 }
 
 /** A lock that is held now, as the backend sees it. */

@@ -1,4 +1,6 @@
+import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { Keyed, Operation } from './scripted-operation.js';
+import { LONGEST_TIMER } from './within.js';
 
 /** Requests in a cluster, where a script may use keys of one slot only: those for different slots do not wait for each other. */
 export class ClusteredOperation<Q extends Keyed, A> implements Operation<Q, A> {
@@ -15,14 +17,15 @@ export class ClusteredOperation<Q extends Keyed, A> implements Operation<Q, A> {
     return this.#of(this.#slotOf(request.key)).ask(request);
   }
 
-  async askAll(requests: readonly Q[]): Promise<(A | Error)[]> {
-    const answers: (A | Error)[] = [];
+  /** A node that is gone may never answer: then what the others have said counts when the patience is over. */
+  async askAll(requests: readonly Q[], patience?: number): Promise<(A | Error)[]> {
+    const answers = requests.map((): A | Error => new LockDriverError('The node has not answered'));
     const asked = Array.from(this.#indicesBySlot(requests), async ([slot, indices]) => {
       const own = await this.#of(slot).askAll(indices.map((index) => requests[index]!));
       indices.forEach((index, position) => (answers[index] = own[position]!));
     });
-    await Promise.all(asked);
-    return answers;
+    await (patience === undefined ? Promise.all(asked) : atMost(patience, Promise.all(asked)));
+    return [...answers];
   }
 
   #indicesBySlot(requests: readonly Q[]): ReadonlyMap<number, readonly number[]> {
@@ -47,4 +50,12 @@ export class ClusteredOperation<Q extends Keyed, A> implements Operation<Q, A> {
     }
     return operation;
   }
+}
+
+/** Resolves with the promise, or when so many milliseconds are over. */
+function atMost(ms: number, promise: Promise<unknown>): Promise<unknown> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER)).unref();
+    void promise.then(resolve).finally(() => clearTimeout(timer));
+  });
 }

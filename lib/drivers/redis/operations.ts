@@ -22,6 +22,8 @@ export interface OperationSettings {
   readonly quick: ScriptRunner;
   /** Milliseconds for which a lock that is free is remembered. */
   readonly retention: number;
+  /** Whether this process is itself told of releases of the key. */
+  readonly isListening: (key: string) => boolean;
 }
 
 /** Small enough for client and server to work at the same time on what is asked for at once. */
@@ -62,7 +64,9 @@ export function acquireOperation({
       ];
     },
     answers: (reply, requests) =>
-      requests.map((_, index) => grantOrDenial(Number(reply[2 * index]), reply[2 * index + 1])),
+      requests
+        .slice(0, reply.length / 2)
+        .map((_, index) => grantOrDenial(Number(reply[2 * index]), reply[2 * index + 1])),
   };
 }
 
@@ -95,9 +99,11 @@ export function renewOperation({
     },
     answers: (reply, requests) => {
       if (requests[0]!.bumpToken) {
-        return requests.map((_, index) =>
-          renewalWithTokens(Number(reply[2 * index]), Number(reply[2 * index + 1])),
-        );
+        return requests
+          .slice(0, reply.length / 2)
+          .map((_, index) =>
+            renewalWithTokens(Number(reply[2 * index]), Number(reply[2 * index + 1])),
+          );
       }
       const lost = new Set(reply.map(Number));
       return requests.map((_, index) => (lost.has(index + 1) ? NOT_RENEWED : RENEWED));
@@ -113,6 +119,7 @@ function renewalWithTokens(lastToken: number, tokens: number): RenewResult {
 export function releaseOperation({
   scripts,
   quick,
+  isListening,
 }: OperationSettings): OperationDefinition<ReleaseRequest, ReleaseResult> {
   return {
     script: scripts.release,
@@ -120,15 +127,23 @@ export function releaseOperation({
     limit: FEW,
     fits: (one, other) => one.retainFor === other.retainFor,
     args: (requests) => [microseconds(requests[0]!.retainFor ?? 0), ...owners(requests)],
-    answers: (reply) => reply.map((wantedFor) => releaseResult(Number(wantedFor))),
+    answers: (reply, requests) =>
+      requests
+        .slice(0, reply.length / 2)
+        .map(({ key }, index) =>
+          releaseResult(
+            Number(reply[2 * index]),
+            Math.max(0, Number(reply[2 * index + 1]) - Number(isListening(key))),
+          ),
+        ),
   };
 }
 
-function releaseResult(wantedFor: number): ReleaseResult {
+function releaseResult(wantedFor: number, wantedBy: number): ReleaseResult {
   if (wantedFor < 0) {
     return NOT_RELEASED;
   }
-  return wantedFor === 0 ? RELEASED : { released: true, wantedFor };
+  return wantedFor === 0 ? RELEASED : { released: true, wantedFor, wantedBy };
 }
 
 /** Tells of locks that are held. */
@@ -143,7 +158,7 @@ export function inspectOperation({
     fits: () => true,
     args: () => [],
     answers: (reply, requests) =>
-      requests.map(({ key }, index) => {
+      requests.slice(0, reply.length / 3).map(({ key }, index) => {
         const [remaining, token, owner] = reply.slice(3 * index, 3 * index + 3);
         return Number(remaining) > 0
           ? {

@@ -12,6 +12,7 @@ import type {
   RenewResult,
   Unsubscribe,
 } from '../../interfaces/lock-driver.interface.js';
+import { explained } from './explain-error.js';
 import type { RedisLockClient } from './redis-client.js';
 import {
   type RedisLockDriverOptions,
@@ -25,6 +26,9 @@ import { within } from './within.js';
 const TOKEN_MAY_BE_AHEAD = 60_000_000;
 /** For how long a resource remembers its newest token, in milliseconds: longer than any lock is held. */
 const GATE_RETENTION = 7 * 24 * 3600 * 1000;
+
+/** The part of the shortest ttl after which a renewal without an answer has failed, lest it keeps those of other nodes waiting. */
+const RENEWAL_PATIENCE = 1 / 6;
 
 const GLOB_CHARACTERS = /[*?[\]\\]/g;
 
@@ -54,7 +58,9 @@ export class RedisLockDriver implements LockDriver {
 
   async renew(leases: readonly RenewRequest[]): Promise<readonly (RenewResult | Error)[]> {
     const { renew } = this.#session ?? (await this.#connected());
-    return renew.askAll(leases);
+    // By then the engine asks again for those that have no answer.
+    const shortest = leases.reduce((least, { ttl }) => Math.min(least, ttl), Infinity);
+    return renew.askAll(leases, shortest * RENEWAL_PATIENCE);
   }
 
   release(lease: ReleaseRequest): Promise<ReleaseResult> {
@@ -100,27 +106,26 @@ export class RedisLockDriver implements LockDriver {
   }
 
   #connected(): Promise<RedisSession> {
-    return (this.#opening ??= this.#open());
+    return (this.#opening ??= this.#open().catch((error: unknown) => {
+      // Whoever asks next tries again.
+      this.#opening = null;
+      throw error;
+    }));
   }
 
   async #open(): Promise<RedisSession> {
     const { port, answerTimeout } = this.#settings;
-    try {
-      if (port.complaint !== undefined) {
-        throw new LockConfigError(port.complaint);
-      }
-      const opening = openSession(this.#settings, performance.now() + answerTimeout);
-      this.#session = await within(answerTimeout, 'connect', opening, (late) => late.close());
-      return this.#session;
-    } catch (error) {
-      this.#opening = null;
-      throw error;
+    if (port.complaint !== undefined) {
+      throw new LockConfigError(port.complaint);
     }
+    const opening = openSession(this.#settings, performance.now() + answerTimeout);
+    this.#session = await within(answerTimeout, 'connect', opening, (late) => late.close());
+    return this.#session;
   }
 
   async #answer<T>(what: string, ask: (session: RedisSession) => Promise<T>): Promise<T> {
     const session = this.#session ?? (await this.#connected());
-    return within(this.#settings.answerTimeout, what, ask(session));
+    return within(this.#settings.answerTimeout, what, explained(ask(session)));
   }
 
   async #list(session: RedisSession, request: ListRequest): Promise<readonly LockRecord[]> {

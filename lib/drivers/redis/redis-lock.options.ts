@@ -82,11 +82,8 @@ const PARSERS: OptionParsers<Omit<RedisLockSettings, 'port'>> = {
 
 /** Checks what was given: a client, or options with one. */
 export function resolveOptions(given: unknown): RedisLockSettings {
-  const options = isRedisClient(given) ? { client: given } : given;
-  if (typeof options !== 'object' || options === null) {
-    throw badOption('options', options, 'a Redis client, or an object with one as `client`');
-  }
-  const { client, ...others } = options as { readonly client?: unknown };
+  const options: { readonly client?: unknown } = isOptions(given) ? given : { client: given };
+  const { client, ...others } = options;
   const unknown = Object.keys(others).find((name) => !Object.hasOwn(PARSERS, name));
   if (unknown !== undefined) {
     throw unknownOption(unknown, ['client', ...Object.keys(PARSERS)]);
@@ -109,8 +106,16 @@ export function resolveOptions(given: unknown): RedisLockSettings {
   return { port, ...settings };
 }
 
+/** Whatever else is given is meant to be a client, be it one or not. */
+function isOptions(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || isRedisClient(value)) {
+    return false;
+  }
+  return 'client' in value || [Object.prototype, null].includes(Object.getPrototypeOf(value));
+}
+
 function requireMin(value: unknown, name: string): unknown {
-  if (typeof value === 'object' && value !== null && !('min' in value)) {
+  if (typeof value === 'object' && value !== null && Reflect.get(value, 'min') === undefined) {
     throw badOption(`${name}.min`, undefined, 'a whole number of at least 1');
   }
   return value;

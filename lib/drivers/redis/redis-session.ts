@@ -53,7 +53,13 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
       : create();
   };
   const channels = new ReleaseChannels(fullPrefix, (events) => port.subscribe(events, sharded));
-  const shared = { scripts, durable: replicated ?? quick, quick, retention };
+  const shared = {
+    scripts,
+    durable: replicated ?? quick,
+    quick,
+    retention,
+    isListening: (key: string): boolean => channels.isListening(key),
+  };
   return {
     warnings,
     fullPrefix,
@@ -77,7 +83,7 @@ async function untilLoaded<T>(deadline: number, ask: () => Promise<T>): Promise<
     try {
       return await ask();
     } catch (error) {
-      if (codeOf(error) !== 'LOADING' || performance.now() > deadline) {
+      if (codeOf(error) !== 'LOADING' || performance.now() + LOADING_PAUSE >= deadline) {
         throw explain(error);
       }
       await delay(LOADING_PAUSE);

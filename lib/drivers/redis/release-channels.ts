@@ -63,6 +63,11 @@ export class ReleaseChannels {
     };
   }
 
+  /** Whether releases of the key are heard of here, or soon will be, by somebody or by nobody. */
+  isListening(key: string): boolean {
+    return this.#channels.has(key);
+  }
+
   /** Nobody will listen any more. */
   close(): void {
     this.#isClosed = true;

@@ -58,11 +58,15 @@ export class ReplicatedRunner implements ScriptRunner {
   }
 
   async connect(): Promise<DedicatedConnection> {
-    const connection = await (this.#connection ??= this.#open());
+    const opening = (this.#connection ??= this.#open());
+    const connection = await opening;
     if (!connection.isOver || this.#isClosed) {
       return connection;
     }
-    this.#connection = null;
+    // Another who found it over may have replaced it already.
+    if (this.#connection === opening) {
+      this.#connection = null;
+    }
     return this.connect();
   }
 
@@ -73,11 +77,14 @@ export class ReplicatedRunner implements ScriptRunner {
   }
 
   async #open(): Promise<DedicatedConnection> {
+    if (this.#isClosed) {
+      throw new LockDriverError('The driver is closed');
+    }
     try {
       return await this.#port.dedicated();
     } catch (error) {
       this.#connection = null;
-      throw error;
+      throw explain(error);
     }
   }
 }

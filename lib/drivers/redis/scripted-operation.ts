@@ -30,8 +30,8 @@ export interface OperationDefinition<Q extends Keyed, A> {
 /** Something that can be asked for, one by one or many together. */
 export interface Operation<Q extends Keyed, A> {
   ask(request: Q): Promise<A>;
-  /** Sends many at once; what fails does not fail the others. */
-  askAll(requests: readonly Q[]): Promise<(A | Error)[]>;
+  /** Sends many at once; what fails, or is not answered in time, does not fail the others. */
+  askAll(requests: readonly Q[], patience?: number): Promise<(A | Error)[]>;
 }
 
 /** A request, and who waits for its answer. */

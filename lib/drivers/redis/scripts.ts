@@ -122,9 +122,9 @@ end
 return answer`;
 
 /**
- * ARGV are how long to keep the keys taken (us), then an owner for each key. Answers for each -1 if it was not the owner's, else for how
- * long others want it (ms). Who waits is told last and without effect on the rest: a script that fails half way is not
- * undone.
+ * ARGV are how long to keep the keys taken (us), then an owner for each key. Answers two values for each: -1 if it was not the owner's, else
+ * for how long others want it (ms); and how many were told. They are told last and without effect on the rest: a script
+ * that fails half way is not undone.
  */
 const release = ({ retention, publish }: ScriptSettings): string => `${LOCALS}
 local retain, now = tonumber(ARGV[1]), nil
@@ -133,11 +133,11 @@ for i = 1, #KEYS do
   local key, owner = KEYS[i], ARGV[1 + i]${READ}
   local expires, last, wanted = 0, 0, 0
   if record and ${ownerOf} == owner then expires, last, wanted = ${times} end
+  local wantedFor, told = 0, 0
   if expires == 0 then
-    answer[i] = -1
+    wantedFor = -1
   elseif wanted == 0 and retain == 0 then
     ${setFree}
-    answer[i] = 0
   else
     ${READ_CLOCK}
     if retain > 0 then
@@ -145,12 +145,12 @@ for i = 1, #KEYS do
     else
       ${setFree}
     end
-    answer[i] = 0
     if wanted > now then
-      answer[i] = ${millisecondsTo('wanted')}
-      pcall('${publish}', key, '')
+      wantedFor, told = ${millisecondsTo('wanted')}, pcall('${publish}', key, '')
+      if type(told) == 'table' then told = 0 end
     end
   end
+  answer[2 * i - 1], answer[2 * i] = wantedFor, told
 end
 return answer`;
 

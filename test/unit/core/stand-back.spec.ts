@@ -289,3 +289,56 @@ describe('a used-up block of tokens', () => {
     expect(second.get().owner).not.toBe(first.owner);
   });
 });
+
+describe('a process that others have waited for', () => {
+  /** It gave the lock to one of several others, waits again, and that one has it. */
+  async function afterOwnTurn(wantedBy: number | undefined): Promise<Scene> {
+    const scene = new Scene({ manner: 'async' });
+    const holder = await scene.here.acquire('k');
+    const waiting = await scene.ask('k', { wait: Infinity }, scene.there);
+    const { release } = scene.driver;
+    scene.driver.release = async (lease) => {
+      const result = await release.call(scene.driver, lease);
+      return result.wantedFor ? { ...result, wantedBy } : result;
+    };
+    await holder.release();
+    await scene.ask('k', { wait: Infinity });
+    await scene.clock.advance(20);
+    expect(waiting.get().held).toBe(true);
+    scene.driver.calls = [];
+    return scene;
+  }
+  const nextRelease = async (scene: Scene): Promise<void> => {
+    scene.driver.backend.forceRelease('k');
+    scene.driver.backend.acquire({ key: 'k', owner: 'another', ttl: 60_000 });
+    await scene.clock.settle();
+  };
+
+  it.each([undefined, 0, 1])('tries at once when the only other one is done (%s)', async (by) => {
+    const scene = await afterOwnTurn(by);
+    await nextRelease(scene);
+    expect(scene.driver.count('acquire')).toBe(1);
+  });
+
+  it('lets each of the others go first, once', async () => {
+    const scene = await afterOwnTurn(3);
+    for (const delay of [10, 5]) {
+      scene.driver.calls = [];
+      await nextRelease(scene);
+      await scene.clock.advance(delay - 1);
+      expect(scene.driver.count('acquire')).toBe(0);
+      await scene.clock.advance(1);
+      expect(scene.driver.count('acquire')).toBe(1);
+    }
+    scene.driver.calls = [];
+    await nextRelease(scene);
+    expect(scene.driver.count('acquire')).toBe(1);
+  });
+
+  it('takes the lock all the same if they do not', async () => {
+    const scene = await afterOwnTurn(3);
+    scene.driver.backend.forceRelease('k');
+    await scene.clock.advance(10);
+    expect(scene.driver.inspect('k')?.owner).toMatch(/^pod-1:7#/);
+  });
+});
