@@ -2,7 +2,7 @@
 // without one that does not.
 import { applyDecorators, Injectable } from '@nestjs/common';
 import { lockKey, WithLock } from 'nestjs-distributed-lock';
-import { Observable } from 'rxjs';
+import { Observable, of } from 'rxjs';
 
 interface Customer {
   readonly id: string;
@@ -39,9 +39,19 @@ export class Fine {
     return undefined;
   }
 
-  @WithLock('order', { onBusy: (id: string) => id, onUnavailable: () => 'later' })
+  @WithLock('order', { onBusy: (id: string) => id, onUnavailable: async () => 'later' })
   async answers(id: string): Promise<string> {
     return id;
+  }
+
+  @WithLock('order', { onBusy: () => 'busy' })
+  async answersByAWord(): Promise<'done' | 'busy'> {
+    return 'done';
+  }
+
+  @WithLock('order', { onBusy: () => of('a', 'b'), onUnavailable: () => undefined })
+  answersWithAnObservable(): Observable<string> {
+    return new Observable();
   }
 
   @Locked
@@ -109,6 +119,42 @@ export class Refused {
   // @ts-expect-error It always returns a string.
   @WithLock('order', { onBusy: 'skip' })
   async neverUndefined(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error The method's argument is no number.
+  @WithLock('order', { onBusy: (id: number) => `${id}` })
+  async busyTakesOther(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error It gives a string, and not a number.
+  @WithLock('order', { onBusy: () => 5 })
+  async busyGivesOther(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onBusy: () => 'late' })
+  async busyGivesAnotherWord(): Promise<'done' | 'busy'> {
+    return 'done';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onBusy: () => of(5) })
+  busyEmitsOther(): Observable<string> {
+    return new Observable();
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onUnavailable: (id: number) => `${id}` })
+  async unavailableTakesOther(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onUnavailable: async () => undefined })
+  async unavailableGivesOther(): Promise<string> {
     return '';
   }
 
