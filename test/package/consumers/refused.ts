@@ -1,7 +1,12 @@
 // What the packed declarations must refuse: a line below a directive that compiles fails the build, and so does a line
 // without one that does not.
 import { applyDecorators, Injectable } from '@nestjs/common';
-import { lockKey, WithLock } from 'nestjs-distributed-lock';
+import {
+  DistributedLockModule,
+  lockKey,
+  MemoryLockDriver,
+  WithLock,
+} from 'nestjs-distributed-lock';
 import { Observable, of } from 'rxjs';
 
 interface Customer {
@@ -166,3 +171,9 @@ export class Refused {
   @WithLock('order', { wiat: 0 })
   async noSuchOption(): Promise<void> {}
 }
+
+DistributedLockModule.forRoot({
+  driver: new MemoryLockDriver(),
+  // @ts-expect-error What to answer is said at each method.
+  onBusy: 'skip',
+});
