@@ -45,8 +45,8 @@ export function heldObservable(
           complete: () => endWith(() => subscriber.complete()),
         });
     };
-    subscriber.add(() => end());
     signal.addEventListener('abort', lost);
+    subscriber.add(() => end());
     try {
       if (!isOver) {
         handle.assertHeld();

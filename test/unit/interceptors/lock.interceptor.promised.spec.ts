@@ -1,6 +1,7 @@
+import { getEventListeners } from 'node:events';
 import {
-  concatMap,
   defer,
+  EMPTY,
   finalize,
   from,
   lastValueFrom,
@@ -11,13 +12,13 @@ import {
   of,
   retry,
   Subject,
+  Subscriber,
   tap,
   timeout,
   timer,
   toArray,
 } from 'rxjs';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Deferred } from '../../support/deferred.js';
 import { listen, settled, until } from '../decorators/support.js';
 import { type Around, callDirectly, callHandler } from './handler-call.js';
 import { Handlers } from './handlers.js';
@@ -160,27 +161,24 @@ describe('an observable that a promise gave', () => {
     await until(() => handlers.locked.length === 0);
   });
 
-  it('is not subscribed to for one who has left already', async () => {
+  it('is not subscribed to for one who has left already, and nothing is left behind', async () => {
     let runs = 0;
-    const done = new Deferred();
+    let signal: AbortSignal | undefined;
+    const left = new Subscriber<unknown>();
+    left.unsubscribe();
     handlers.body = async () => {
-      await done.promise;
+      signal = handlers.locks.current()?.signal;
       return defer(() => of(++runs));
     };
-    let given: Promise<Observable<unknown>> | undefined;
     const call = callDirectly(handlers, METHOD, (method) =>
-      from((given = method() as Promise<Observable<unknown>>)).pipe(concatMap(() => NEVER)),
+      from(method() as Promise<Observable<unknown>>).pipe(
+        tap((given) => given.subscribe(left)),
+        mergeMap(() => EMPTY),
+      ),
     );
-    const subscription = call.subscribe();
-    await until(() => handlers.locked.length === 1);
-    done.resolve();
-    const observable = await given!;
-    const left = observable.subscribe();
-    left.unsubscribe();
-    observable.subscribe(left as never);
-    expect(runs).toBe(1);
-    subscription.unsubscribe();
-    await until(() => handlers.locked.length === 0);
-    expect(runs).toBe(1);
+    await lastValueFrom(call, { defaultValue: undefined });
+    expect(runs).toBe(0);
+    expect(getEventListeners(signal!, 'abort')).toEqual([]);
+    expect(handlers.locked).toEqual([]);
   });
 });
