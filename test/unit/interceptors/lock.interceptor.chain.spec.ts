@@ -6,6 +6,7 @@ import {
   expand,
   EMPTY,
   lastValueFrom,
+  merge,
   mergeMap,
   Observable,
   of,
@@ -201,6 +202,23 @@ describe('the chain around a handler', () => {
     await expect(lastValueFrom(callHandler(handlers, 'promise', { inside }))).resolves.toBe(
       'joined',
     );
+  });
+
+  it('waits in vain for the same key where it asks before the handler has it', async () => {
+    handlers = new Handlers({ wait: 30 });
+    const other = await handlers.locks.acquire('k');
+    const inside: Around[] = [
+      (next) =>
+        merge(
+          next.handle(),
+          timer(1).pipe(concatMap(() => handlers.locks.withLock('k', () => 'beside'))),
+        ),
+    ];
+    const told = listen(callHandler(handlers, 'promise', { inside }));
+    await lastValueFrom(timer(5));
+    await other.release();
+    await until(() => told.length > 0 && handlers.locked.length === 0);
+    expect(told.at(-1)).toBe('LOCK_TIMEOUT');
   });
 
   it('leaves nothing of it to what it began', async () => {
