@@ -132,7 +132,7 @@ export const OVERLAPPING: ReadonlySet<string> = new Set([
 ]);
 
 /** Those that end a chain though the handler still waits for its lock, perhaps. */
-const IMPATIENT: ReadonlySet<string> = new Set(['race', 'takeUntil', 'timeout']);
+export const IMPATIENT: ReadonlySet<string> = new Set(['race', 'takeUntil', 'timeout']);
 
 /** What takes the handler's key beside it: each value, or the end. */
 const AUDITS: readonly ((audit: Audit) => Around)[] = [

@@ -4,7 +4,7 @@ import { attachLocks } from '../../../../lib/testing/attach-locks.js';
 import { Random } from '../../../support/random.js';
 import { pass, passUntil } from '../../../support/virtual-timers.js';
 import { callHandler } from '../handler-call.js';
-import { drawArounds, OVERLAPPING } from './arounds.js';
+import { drawArounds, IMPATIENT, OVERLAPPING } from './arounds.js';
 import { Bodies } from './bodies.js';
 import { DistantDriver } from './distant.driver.js';
 import { FuzzedController, METHODS, TWO_LOCKS } from './fuzzed.controller.js';
@@ -39,6 +39,7 @@ function drawWeather(random: Random): Weather {
 export class HandlerFuzz {
   readonly #random: Random;
   readonly #weather: Weather;
+  readonly #isDistant: boolean;
   readonly #driver: DistantDriver;
   readonly #locks: LockService;
   readonly #bodies: Bodies;
@@ -53,6 +54,7 @@ export class HandlerFuzz {
     this.#random = new Random(seed);
     this.#weather = drawWeather(this.#random);
     const farthest = this.#random.pick([0, 0, 5]);
+    this.#isDistant = farthest > 0;
     this.#driver = new DistantDriver(() => this.#random.int(0, farthest));
     const { wait } = this.#weather;
     // Errors in the form of a transport need packages that are loaded in real time.
@@ -88,13 +90,18 @@ export class HandlerFuzz {
     const audit = (): Promise<unknown> => this.#locks.withLock('k', () => this.#bodies.promise());
     const [insideNames, inside] = drawArounds(this.#random, 4, audit);
     const [outsideNames, outside] = drawArounds(this.#random, 1);
-    const oneByOne = !TWO_LOCKS.has(method) && !insideNames.some((name) => OVERLAPPING.has(name));
+    const oneByOne = !TWO_LOCKS.has(method) && !insideNames.some((name) => this.#blurs(name));
     this.#plans.push(`${outsideNames.join()}[${insideNames.join()}]${method}`);
     return callHandler(this.#controller, method, {
       inside,
       outside: [...outside, (next) => this.#watched(next.handle(), oneByOne)],
       type: 'rpc',
     });
+  }
+
+  /** Whether something may still be on its way when the caller is told, as a request to the backend that nobody waits for. */
+  #blurs(name: string): boolean {
+    return OVERLAPPING.has(name) || (this.#isDistant && IMPATIENT.has(name));
   }
 
   /** Looks at one call of the handler where its caller does. */
