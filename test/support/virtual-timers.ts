@@ -4,26 +4,24 @@ import { watch } from './outcome.js';
 
 type Start = (callback: () => void, ...rest: unknown[]) => unknown;
 
-/** Timers that fire when the test says so, each in the async context that started it, as those of Node do. */
-export function useVirtualTimers(): void {
+const STARTERS = ['setTimeout', 'setInterval', 'setImmediate'] as const;
+
+/** Timers that fire when the test says so, each in the async context that started it, as those of Node do. Gives how to end that. */
+export function useVirtualTimers(): () => void {
   vi.useFakeTimers({
-    toFake: [
-      'setTimeout',
-      'clearTimeout',
-      'setInterval',
-      'clearInterval',
-      'setImmediate',
-      'clearImmediate',
-      'performance',
-      'Date',
-    ],
+    toFake: [...STARTERS, 'clearTimeout', 'clearInterval', 'clearImmediate', 'performance', 'Date'],
   });
-  for (const name of ['setTimeout', 'setInterval', 'setImmediate'] as const) {
-    const start = globalThis[name] as Start;
+  const fakes = STARTERS.map((name) => [name, globalThis[name] as Start] as const);
+  for (const [name, start] of fakes) {
     Reflect.set(globalThis, name, (callback: () => void, ...rest: unknown[]) =>
       start(AsyncResource.bind(callback), ...rest),
     );
   }
+  return () => {
+    // What is in the place of a fake would be deleted, and not replaced by the real one.
+    fakes.forEach(([name, start]) => Reflect.set(globalThis, name, start));
+    vi.useRealTimers();
+  };
 }
 
 /** Lets so many milliseconds pass, and everything happen that is due by then. */

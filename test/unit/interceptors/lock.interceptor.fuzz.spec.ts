@@ -15,8 +15,10 @@ describe('handlers among interceptors of every kind, callers that leave, and loc
   const violated = (what: string): void => void violations.push(`seed ${seed}: ${what}`);
   const unhandled = (reason: unknown): void => violated(`unhandled: ${String(reason)}`);
 
+  let useRealTimers: () => void;
+
   beforeEach(() => {
-    useVirtualTimers();
+    useRealTimers = useVirtualTimers();
     vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
     vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
     config.onUnhandledError = unhandled;
@@ -24,7 +26,7 @@ describe('handlers among interceptors of every kind, callers that leave, and loc
   });
 
   afterEach(() => {
-    vi.useRealTimers();
+    useRealTimers();
     vi.restoreAllMocks();
     config.onUnhandledError = null;
     process.off('unhandledRejection', unhandled);
