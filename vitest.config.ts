@@ -36,6 +36,7 @@ export default defineConfig({
             'test/package/tarball.spec.ts',
           ],
           setupFiles: ['test/support/setup.ts'],
+          provide: { nest: 12 },
         },
       },
       {
@@ -63,7 +64,11 @@ export default defineConfig({
         plugins: [nest11()],
         test: {
           name: 'nest 11',
-          include: ['test/e2e/**/*.spec.ts', 'test/unit/service/**/*.spec.ts'],
+          include: [
+            'test/e2e/**/*.spec.ts',
+            'test/types/**/*.spec.ts',
+            'test/unit/{decorators,filters,interceptors,service,testing}/**/*.spec.ts',
+          ],
           setupFiles: ['test/support/setup.ts'],
           globalSetup: ['test/nest11/install.ts', 'test/support/redis/redis.global-setup.ts'],
           provide: { nest: 11 },

@@ -13,7 +13,8 @@ export class LockServiceExplorer implements OnModuleInit {
   onModuleInit(): void {
     const { name } = this.service.options;
     for (const instance of this.instances()) {
-      if (usesLockService(instance, name) && lockServiceOf(instance, name) === undefined) {
+      // An object that outlives its application, as one of a test does, gets the service of the next.
+      if (usesLockService(instance, name) && lockServiceOf(instance, name) !== this.service) {
         attachLockService(instance, name, this.service);
       }
     }

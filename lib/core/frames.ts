@@ -4,9 +4,21 @@ import type { EngineContext } from './engine-context.js';
 import type { Hold } from './hold.js';
 import type { EngineHandle } from './lock-handle.js';
 
+/** What a frame asks of the lock that it stands for; or of several, also such as are taken while it is open. */
+export interface FrameLocks {
+  /** The hold on `key`, if there is one in that engine. */
+  holdOn(key: string, context: EngineContext): Hold | null;
+  /** Whether any belongs to that engine. */
+  isOf(context: EngineContext): boolean;
+  /** Whether any key is still held, or may yet be. */
+  readonly isLive: boolean;
+  /** The innermost handle that fits and is still held. */
+  find(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined;
+}
+
 /** A lock as seen by the async context that runs under it. */
 interface Frame {
-  readonly handle: EngineHandle;
+  readonly locks: FrameLocks;
   parent: Frame | undefined;
 }
 
@@ -15,25 +27,25 @@ const frames = new AsyncLocalStorage<Frame>();
 
 /** The innermost frame, this one or further out, under which something is still held. */
 function liveFrame(frame: Frame | undefined): Frame | undefined {
-  while (frame !== undefined && !frame.handle.isLive) {
+  while (frame !== undefined && !frame.locks.isLive) {
     frame = frame.parent;
   }
   return frame;
 }
 
 /** Runs `work` under the handle. Frames that have died are cut out, so that chains of detached work stay short. */
-export function runInFrame<T>(handle: EngineHandle, work: (lock: LockHandle) => T): T {
+export function runInFrame<T, L extends FrameLocks>(locks: L, work: (locks: L) => T): T {
   const parent = liveFrame(frames.getStore());
   if (parent !== undefined) {
     parent.parent = liveFrame(parent.parent);
   }
-  return frames.run({ handle, parent }, work, handle);
+  return frames.run({ locks, parent }, work, locks);
 }
 
 /** Whether the caller runs under a lock of this engine that is still held. */
 export function isUnderLock(context: EngineContext): boolean {
   for (let frame = liveFrame(frames.getStore()); frame; frame = liveFrame(frame.parent)) {
-    if (frame.handle.isOf(context)) {
+    if (frame.locks.isOf(context)) {
       return true;
     }
   }
@@ -43,7 +55,7 @@ export function isUnderLock(context: EngineContext): boolean {
 /** The hold on `key` that the caller runs under, if its body still runs and its lock is still held. */
 export function currentHold(key: string, context: EngineContext, now: number): Hold | null {
   for (let frame = frames.getStore(); frame !== undefined; frame = frame.parent) {
-    const hold = frame.handle.holdOn(key, context);
+    const hold = frame.locks.holdOn(key, context);
     if (hold !== null && hold.open && hold.turn.isHeld(now)) {
       return hold;
     }
@@ -54,8 +66,9 @@ export function currentHold(key: string, context: EngineContext, now: number): H
 /** The innermost handle that fits and is still held, by the caller's async context. */
 export function currentHandle(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined {
   for (let frame = frames.getStore(); frame !== undefined; frame = frame.parent) {
-    if (fits(frame.handle) && frame.handle.held) {
-      return frame.handle;
+    const handle = frame.locks.find(fits);
+    if (handle !== undefined) {
+      return handle;
     }
   }
   return undefined;

@@ -6,18 +6,13 @@ import type { Duration } from '../interfaces/lock-options.interface.js';
 import { MAX_ANSWER_TIME } from './attempt.js';
 import type { EngineContext } from './engine-context.js';
 import { bounded } from './bounded.js';
+import type { FrameLocks } from './frames.js';
 import type { Hold } from './hold.js';
 import { type Answer, FALSE, TRUE } from './maybe-promise.js';
 import type { HoldLimits } from './turn.js';
 
 /** A handle as the engine sees it. */
-export interface EngineHandle extends LockHandle {
-  /** The hold on `key`, if the handle has one in that engine. */
-  holdOn(key: string, context: EngineContext): Hold | null;
-  /** Whether it belongs to that engine. */
-  isOf(context: EngineContext): boolean;
-  /** Whether any of its keys is still held. */
-  readonly isLive: boolean;
+export interface EngineHandle extends LockHandle, FrameLocks {
   /** Whether all of its keys were held by the caller before, so that it only goes along with another handle. */
   readonly isJoined: boolean;
   /** Why the lock was lost, if it was; looks at the clock. */
@@ -124,6 +119,10 @@ export class KeyHandle implements EngineHandle {
 
   get isLive(): boolean {
     return this.held;
+  }
+
+  find(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined {
+    return fits(this) && this.held ? this : undefined;
   }
 
   get isJoined(): boolean {

@@ -149,6 +149,10 @@ class SeveralHandle implements EngineHandle {
     return this.#handles.some((handle) => handle.held);
   }
 
+  find(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined {
+    return fits(this) && this.held ? this : undefined;
+  }
+
   isOf(context: EngineContext): boolean {
     return this.#handles[0]!.isOf(context);
   }

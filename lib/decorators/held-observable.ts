@@ -1,16 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { from, Observable, type ObservableInput, Subject, takeUntil } from 'rxjs';
-import type { EngineHandle } from '../core/lock-handle.js';
 import { lostErrorOf } from '../core/lost-error.js';
-
-/** How an observable is kept under a lock. */
-export interface Keeping {
-  readonly handle: EngineHandle;
-  /** Runs something in the frame of the lock. */
-  readonly inside: (work: () => void) => void;
-  /** Gives the lock back. */
-  readonly release: () => Promise<unknown>;
-}
+import type { Keeping } from './keeping.js';
 
 /**
  * The source, subscribed to under a lock. When it ends, by itself, by its subscriber, or because the lock is lost, it is
@@ -18,45 +9,71 @@ export interface Keeping {
  */
 export function heldObservable(
   source: () => unknown,
-  { handle, inside, release }: Keeping,
+  { handle, inside, release, coversConsumers }: Keeping,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const { signal } = handle;
+    // Whoever emits, ends or finds out of a loss runs in an async context of its own.
+    const subscribing = new AsyncResource('WithLock');
+    const tellOutside = (tell: () => void): void => subscribing.runInAsyncScope(tell);
     // A source that emits as soon as it is subscribed to can be left in no other way.
     const leave = new Subject<void>();
     let isOver = false;
-    const end = async (tell?: () => void): Promise<void> => {
+    // While it is being subscribed to, it is at work, even if it was left.
+    const subscribed = new Deferral();
+    const end = (tell?: () => void): void => {
       if (!isOver) {
         isOver = true;
         signal.removeEventListener('abort', lost);
         leave.next();
-        await release();
-        tell?.();
+        subscribed.whenOver(() => void release().then(() => tell && tellOutside(tell)));
       }
     };
-    // Whoever finds out runs in an async context of its own; the subscriber is told in the one it subscribed in.
-    const lost = AsyncResource.bind(() => void end(() => subscriber.error(signal.reason)));
+    const lost = (): void => end(() => subscriber.error(signal.reason));
     // A source that kept the event loop busy may have outlasted its lock before any timer could tell.
     const endWith = (tell: () => void, error?: unknown): void => {
       const lostError = lostErrorOf(handle, error);
-      void end(lostError === null ? tell : () => subscriber.error(lostError));
+      end(lostError === null ? tell : () => subscriber.error(lostError));
     };
     const follow = (): void => {
       from(source() as ObservableInput<unknown>)
         .pipe(takeUntil(leave))
         .subscribe({
-          next: (value) => subscriber.next(value),
+          next: (value) =>
+            coversConsumers ? subscriber.next(value) : tellOutside(() => subscriber.next(value)),
           error: (error: unknown) => endWith(() => subscriber.error(error), error),
           complete: () => endWith(() => subscriber.complete()),
         });
     };
-    subscriber.add(() => void end());
     signal.addEventListener('abort', lost);
+    subscriber.add(() => end());
     try {
-      handle.assertHeld();
-      inside(follow);
+      if (!isOver) {
+        handle.assertHeld();
+        inside(follow);
+      }
     } catch (error) {
-      void end(() => subscriber.error(error));
+      end(() => subscriber.error(error));
     }
+    subscribed.over();
   });
+}
+
+/** Puts off what is to be done until something is over; afterwards nothing is put off any more. */
+class Deferral {
+  #isOver = false;
+  #work: (() => void) | undefined;
+
+  whenOver(work: () => void): void {
+    if (this.#isOver) {
+      work();
+    } else {
+      this.#work = work;
+    }
+  }
+
+  over(): void {
+    this.#isOver = true;
+    this.#work?.();
+  }
 }

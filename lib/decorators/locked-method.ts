@@ -1,6 +1,7 @@
-import { HandlerScope } from '../interceptors/handler-scope.js';
+import { entranceFor } from '../interceptors/visit.js';
+import { invokeAsHandler } from './invoke-as-handler.js';
 import { invokeObservable } from './invoke-observable.js';
-import { invokeAsHandler, invokePromise } from './invoke-promise.js';
+import { invokePromise } from './invoke-promise.js';
 import type { MethodLock } from './method-lock.js';
 import type { ReturnKind } from './return-kind.js';
 
@@ -24,7 +25,10 @@ export function lockedMethod(original: AnyMethod, lock: MethodLock, kind: Return
     if (kind === 'observable') {
       return invokeObservable(call);
     }
-    const visit = HandlerScope.visit(lock.id);
-    return visit === undefined ? invokePromise(call) : invokeAsHandler(call, visit);
+    const entrance = entranceFor(lock.id);
+    const visit = entrance?.enter();
+    return entrance === undefined || visit === undefined
+      ? invokePromise(call)
+      : invokeAsHandler(call, visit, entrance);
   };
 }

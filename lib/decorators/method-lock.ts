@@ -1,17 +1,20 @@
 import type { AcquireSettings } from '../core/acquire-settings.js';
+import { isPending } from '../core/maybe-promise.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import { LockDriverError } from '../errors/lock-driver.error.js';
 import { LockKeyError } from '../errors/lock-key.error.js';
 import { LockTimeoutError } from '../errors/lock-timeout.error.js';
+import type { LockError } from '../errors/lock.error.js';
+import type {
+  RefusalHandler,
+  RefusedCall,
+} from '../interfaces/distributed-lock-module-options.interface.js';
 import type { LockOptions } from '../interfaces/lock-options.interface.js';
 import type { WithLockKeys, WithLockOptions } from '../interfaces/with-lock-options.interface.js';
 import { DEFAULT_LOCK_NAME } from '../distributed-lock.constants.js';
 import { KeyTemplate } from '../key/key-template.js';
 import { type LockKeys, LockService } from '../lock.service.js';
 import { lockServiceOf } from './service-slot.js';
-
-/** An answer in place of the method's own, where it does not run. */
-export type Instead = (error: unknown, instance: object, args: readonly unknown[]) => unknown;
 
 /** What one `@WithLock` says of one method: which keys, with which settings, of which service, and what if not. */
 export class MethodLock {
@@ -21,8 +24,7 @@ export class MethodLock {
   readonly #where: string;
   readonly #keys: (args: readonly unknown[]) => LockKeys;
   readonly #options: LockOptions;
-  readonly #onBusy: WithLockOptions['onBusy'];
-  readonly #onUnavailable: WithLockOptions['onUnavailable'];
+  readonly #instead: Pick<WithLockOptions, 'onBusy' | 'onUnavailable'>;
   /** Worked out once for each service. */
   readonly #settings = new WeakMap<LockService, AcquireSettings>();
 
@@ -41,8 +43,7 @@ export class MethodLock {
     this.#where = where;
     this.#keys = compileKeys(keys, where);
     this.#options = waits ? rest : { ...rest, wait: 0 };
-    this.#onBusy = onBusy;
-    this.#onUnavailable = onUnavailable;
+    this.#instead = { onBusy, onUnavailable };
   }
 
   keysOf(args: readonly unknown[]): LockKeys {
@@ -72,18 +73,24 @@ export class MethodLock {
     return settings;
   }
 
-  /** What to answer when the lock was not got; throws if that is an error for the caller. */
+  /** What to answer when the lock was not got; throws, or rejects, if that is an error for the caller. */
   insteadOf(error: unknown, instance: object, args: readonly unknown[]): unknown {
-    if (error instanceof LockTimeoutError && typeof this.#onBusy === 'function') {
-      return Reflect.apply(this.#onBusy, instance, args);
+    const option = refusalOf(error);
+    if (option === undefined) {
+      throw error;
     }
-    if (error instanceof LockTimeoutError && this.#onBusy === 'skip') {
+    const own = this.#instead[option];
+    if (own === 'skip') {
       return undefined;
     }
-    if (error instanceof LockDriverError && this.#onUnavailable !== undefined) {
-      return Reflect.apply(this.#onUnavailable, instance, args);
+    if (typeof own === 'function') {
+      return Reflect.apply(own, instance, args);
     }
-    throw error;
+    const handler = own ?? this.serviceOf(instance).options[option] ?? 'throw';
+    if (handler === 'throw') {
+      throw error;
+    }
+    return tellOf({ method: this.#where, args, error: error as LockError }, handler);
   }
 
   /** The method returned an observable, and nobody here can tell when it ends. */
@@ -93,6 +100,23 @@ export class MethodLock {
         `Declare the return type as Observable, or say @WithLock(..., { returns: 'observable' })`,
     );
   }
+}
+
+/** The option that says what to do about an error of the lock; none if it is always an error. */
+function refusalOf(error: unknown): 'onBusy' | 'onUnavailable' | undefined {
+  if (error instanceof LockTimeoutError) {
+    return 'onBusy';
+  }
+  return error instanceof LockDriverError ? 'onUnavailable' : undefined;
+}
+
+/** The caller gets what the handler throws, and else the error: there is no way to be answered by it. */
+function tellOf(refused: RefusedCall, handler: RefusalHandler): PromiseLike<never> {
+  const told = handler(refused);
+  const fail = (): never => {
+    throw refused.error;
+  };
+  return isPending(told) ? told.then(fail) : fail();
 }
 
 function compileKeys(keys: WithLockKeys, where: string): (args: readonly unknown[]) => LockKeys {

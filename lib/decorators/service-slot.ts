@@ -3,19 +3,23 @@ import type { LockService } from '../lock.service.js';
 import { lockServiceName } from '../lock-service.name.js';
 import { getLockServiceToken } from '../lock-service.token.js';
 
-/** Which services an object's locked methods use, by name. Beside the object, so that it may be frozen. */
-const slots = new WeakMap<object, Map<string, LockService>>();
+type Services = Map<string, LockService>;
+
+/** On an object: the services that its locked methods use, by name. A property, so that a proxy of the object has it too. */
+const SERVICES = Symbol('nestjs-distributed-lock:services');
+
+/** The same beside an object that is frozen. */
+const slots = new WeakMap<object, Services>();
 
 /** The names of the services that the locked methods of a class use, by prototype. */
 const declared = new WeakMap<object, Set<string>>();
 
 /** Gives the object its service of this name. */
 export function attachLockService(instance: object, name: string, service: LockService): void {
-  const services = slots.get(instance);
-  if (services === undefined) {
-    slots.set(instance, new Map([[name, service]]));
-  } else {
-    services.set(name, service);
+  const services: Services = ownServicesOf(instance) ?? new Map();
+  services.set(name, service);
+  if (!Reflect.defineProperty(instance, SERVICES, { value: services })) {
+    slots.set(instance, services);
   }
 }
 
@@ -26,12 +30,22 @@ export function lockServiceOf(instance: object, name: string): LockService | und
     at !== null;
     at = Object.getPrototypeOf(at) as object | null
   ) {
-    const service = slots.get(at)?.get(name);
+    const service = servicesOf(at)?.get(name);
     if (service !== undefined) {
       return service;
     }
   }
   return undefined;
+}
+
+function servicesOf(object: object): Services | undefined {
+  const services: unknown = Reflect.get(object, SERVICES);
+  // A mock may have an answer to everything.
+  return services instanceof Map ? (services as Services) : slots.get(object);
+}
+
+function ownServicesOf(object: object): Services | undefined {
+  return Object.hasOwn(object, SERVICES) ? servicesOf(object) : slots.get(object);
 }
 
 /**

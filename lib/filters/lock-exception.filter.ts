@@ -1,7 +1,9 @@
-import { type ArgumentsHost, Catch } from '@nestjs/common';
+import { type ArgumentsHost, Catch, Logger } from '@nestjs/common';
 import { BaseExceptionFilter } from '@nestjs/core';
 import { LockError } from '../errors/lock.error.js';
 import { inHttpForm, inTransportForm, isInTransportForm } from './transport-form.js';
+
+const logger = new Logger('LockExceptionFilter');
 
 /**
  * Answers HTTP callers when a lock error comes from outside all interceptors: from a guard or a middleware. What comes
@@ -15,7 +17,8 @@ export class LockExceptionFilter extends BaseExceptionFilter {
         super.catch(isInTransportForm(error) ? error : inHttpForm(error, host), host);
         break;
       case 'ws':
-        void answerSocket(error, host);
+        // Nobody awaits a filter; what goes wrong here must not end the process.
+        answerSocket(error, host).catch((failure: unknown) => logger.error(failure));
         break;
       default: // Where a filter gives nothing, Nest falls back to its own.
     }

@@ -1,23 +1,17 @@
+import { AsyncResource } from 'node:async_hooks';
 import {
   type CallHandler,
   type ExecutionContext,
   Injectable,
   type NestInterceptor,
 } from '@nestjs/common';
-import {
-  catchError,
-  defer,
-  Observable,
-  Subject,
-  type Subscriber,
-  takeUntil,
-  throwError,
-} from 'rxjs';
+import { catchError, defer, Observable, Subject, takeUntil, throwError } from 'rxjs';
 import { lockIdsOf } from '../decorators/locked-method.accessor.js';
 import { throwForTransport } from '../filters/throw-for-transport.js';
 import { LockLostError } from '../errors/lock-lost.error.js';
 import { HandlerScope } from './handler-scope.js';
 import { responseOutlives, whenResponseCloses } from './response.js';
+import { hasScope, runInScope } from './visit.js';
 
 /**
  * Keeps the locks of a handler until all that is around its method is done, so that a transaction interceptor commits
@@ -28,7 +22,7 @@ export class LockInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const ids = lockIdsOf(context.getHandler());
     // Bound to class and method, it comes twice; the outer one does it.
-    if (ids.length === 0 || HandlerScope.isOpenFor(context)) {
+    if (ids.length === 0 || hasScope(context)) {
       return next.handle();
     }
     return defer(() => {
@@ -52,7 +46,11 @@ function keepingLocks(
 ): Observable<unknown> {
   return new Observable((subscriber) => {
     const leave = new Subject<void>();
-    const values = new HeldValues(subscriber);
+    // Whoever is outside runs in no scope, and under none of its locks.
+    const subscribing = new AsyncResource('LockInterceptor');
+    const values = new HeldValues((value) =>
+      subscribing.runInAsyncScope(() => subscriber.next(value)),
+    );
     let last: unknown;
     let isOver = false;
     const end = async (failed: boolean, tell?: () => void): Promise<void> => {
@@ -73,7 +71,9 @@ function keepingLocks(
       } else {
         await scope.close();
       }
-      tell?.();
+      if (tell !== undefined) {
+        subscribing.runInAsyncScope(tell);
+      }
     };
     const fail = (error: unknown): void =>
       void end(true, () => {
@@ -89,7 +89,7 @@ function keepingLocks(
         subscriber.complete();
       });
     subscriber.add(() => void end(false));
-    scope.run(() =>
+    runInScope(scope, () =>
       chain()
         .pipe(takeUntil(leave))
         .subscribe({
@@ -98,7 +98,7 @@ function keepingLocks(
             values.next(value, scope.isStream);
           },
           error: fail,
-          complete: () => (scope.lostError === null ? succeed() : fail(scope.lostError)),
+          complete: () => (scope.kept.lostError === null ? succeed() : fail(scope.kept.lostError)),
         }),
     );
   });
@@ -112,13 +112,13 @@ class HeldValues {
   #values: unknown[] = [];
   #flush: NodeJS.Immediate | undefined;
 
-  constructor(private readonly subscriber: Subscriber<unknown>) {}
+  constructor(private readonly pass: (value: unknown) => void) {}
 
   next(value: unknown, isStream: boolean): void {
     if (isStream) {
       this.hold();
       this.tell();
-      this.subscriber.next(value);
+      this.pass(value);
       return;
     }
     this.#values.push(value);
@@ -136,6 +136,6 @@ class HeldValues {
   tell(): void {
     const values = this.#values;
     this.#values = [];
-    values.forEach((value) => this.subscriber.next(value));
+    values.forEach((value) => this.pass(value));
   }
 }

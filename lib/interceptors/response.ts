@@ -11,7 +11,7 @@ interface RawResponse {
   readonly closed?: boolean;
   readonly destroyed?: boolean;
   readonly headersSent?: boolean;
-  once(event: 'close', listener: () => void): unknown;
+  once?(event: 'close', listener: () => void): unknown;
 }
 
 /** The kinds of parameters, in Nest's metadata, with which a handler answers by itself. */
@@ -40,7 +40,7 @@ export function responseOutlives(
 export function whenResponseCloses(context: ExecutionContext, callback: () => void): void {
   const response = context.switchToHttp().getResponse<RawResponse & { raw?: RawResponse }>();
   const raw = response.raw ?? response;
-  if (raw.closed || raw.destroyed) {
+  if (raw.closed || raw.destroyed || raw.once === undefined) {
     callback();
   } else {
     raw.once('close', callback);

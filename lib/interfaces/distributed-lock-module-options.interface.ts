@@ -21,6 +21,18 @@ export interface HandoverOptions {
 /** Makes of an error what the transport shall answer; returning undefined leaves it to the package. */
 export type LockErrorMapper = (error: LockError, host: ArgumentsHost) => unknown;
 
+/** A call of a locked method that did not get its lock, and so was not run. */
+export interface RefusedCall {
+  /** Class and method: `OrdersService.pay`. */
+  readonly method: string;
+  readonly args: readonly unknown[];
+  /** The `LockTimeoutError` or `LockDriverError` that its caller gets. */
+  readonly error: LockError;
+}
+
+/** Is told of a call that was refused; it may throw what the caller gets instead of the lock's error. */
+export type RefusalHandler = (refused: RefusedCall) => MaybePromise<void>;
+
 /** What is put before every key; a function is asked at each call, for a tenant say. */
 export type LockNamespace = string | (() => string | number | bigint | undefined);
 
@@ -63,6 +75,17 @@ export interface LockServiceOptions extends Omit<LockOptions, 'handover'> {
    * @default true
    */
   readonly mapErrors?: boolean | LockErrorMapper;
+  /**
+   * Is told when a locked method finds its lock busy, unless the method has an `onBusy` of its own. What it returns is
+   * no answer: that only a method can know.
+   * @default 'throw'
+   */
+  readonly onBusy?: 'throw' | RefusalHandler;
+  /**
+   * The same for a backend that is down.
+   * @default none
+   */
+  readonly onUnavailable?: RefusalHandler;
 }
 
 /** Options of `DistributedLockModule.forRoot`. */

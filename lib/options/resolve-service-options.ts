@@ -5,6 +5,7 @@ import type {
   DistributedLockModuleOptions,
   LockErrorMapper,
   LockNamespace,
+  RefusalHandler,
 } from '../interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from '../interfaces/lock-driver.interface.js';
 import { badOption, badSecretOption } from './option-error.js';
@@ -32,6 +33,8 @@ interface OwnSettings {
   readonly drainTimeout: number;
   readonly clockSkew: number;
   readonly mapErrors: boolean | LockErrorMapper;
+  readonly onBusy: 'throw' | RefusalHandler;
+  readonly onUnavailable: RefusalHandler | undefined;
   readonly handover: HandoverSettings;
 }
 
@@ -81,6 +84,8 @@ const SERVICE_PARSERS: OptionParsers<ServiceSettings> = {
     }
     return value as boolean | LockErrorMapper;
   },
+  onBusy: (value, name) => (value === 'throw' ? value : refusalHandler(value, name, "'throw' or ")),
+  onUnavailable: (value, name) => refusalHandler(value, name),
   ...LOCK_PARSERS,
   handover: (value, name, current) => {
     if (typeof value === 'boolean') {
@@ -143,8 +148,19 @@ function defaultSettings(): ServiceSettings {
     drainTimeout: 10_000,
     clockSkew: 0,
     mapErrors: true,
+    onBusy: 'throw',
+    onUnavailable: undefined,
     handover: { enabled: handover, maxTime: 100 },
   };
+}
+
+/** What to answer instead is said at the method: none would be right for all, and an empty one would pass for success. */
+function refusalHandler(value: unknown, name: string, others = ''): RefusalHandler {
+  if (typeof value !== 'function') {
+    const allowed = `${others}a function of the refused call; what to answer is said at each @WithLock`;
+    throw badOption(name, value, allowed);
+  }
+  return value as RefusalHandler;
 }
 
 function parseDriver(value: unknown, name: string): LockDriver {

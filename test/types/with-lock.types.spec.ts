@@ -1,10 +1,10 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { compileLines } from './compile-lines.js';
 
 const SETUP = `
 import { applyDecorators } from '@nestjs/common';
 import { lockKey, WithLock, type WithLockOptions } from 'nestjs-distributed-lock';
-import { Observable } from 'rxjs';
+import { Observable, of } from 'rxjs';
 interface Customer { readonly id: string; readonly name?: string }
 interface Order {
   readonly id: string;
@@ -25,12 +25,19 @@ type Result<T> = Promise<T>;
 declare const anyTemplate: string;
 declare const anyTemplates: string[];
 declare const anyOptions: WithLockOptions;
+declare const anything: any;
+declare const order: Order;
+declare function busyWithThis(this: Entity, id: string): string;
 `;
 
 const NOT_ASYNC = 'the method must return a Promise or an Observable';
 const NO_METHOD = 'only a method can be locked';
 const OTHER_PARAMETERS = 'the key function does not take the parameters of the method';
 const NEVER_UNDEFINED = 'onBusy: \\"skip\\" needs a method that may return undefined';
+const BUSY_TAKES = 'the onBusy function does not take the parameters of the method';
+const BUSY_GIVES = 'the onBusy function does not give what the method returns';
+const DOWN_TAKES = 'the onUnavailable function does not take the parameters of the method';
+const DOWN_GIVES = 'the onUnavailable function does not give what the method returns';
 const without = (placeholder: string): string => `the method has no <${placeholder}>`;
 
 /** A decorator, the member it stands on, and what the compiler must say of it; nothing, if it must compile. */
@@ -175,11 +182,104 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
     [`@WithLock('k', { onBusy: 'skip' })`, 'm(): Promise<Observable<string>>', NEVER_UNDEFINED],
     [`@WithLock('k', { onBusy: 'skip', wait: '1s' })`, 'm(): Promise<Order>', NEVER_UNDEFINED],
     [`@WithLock('k:<1>', { onBusy: 'skip' })`, 'm(): Promise<void>', without('1')],
-    [`@WithLock('k', { onBusy: (id: string) => id })`, 'm(id: string): Promise<string>'],
-    [`@WithLock('k', { onBusy: () => null })`, 'm(id: string): Promise<string | null>'],
-    [`@WithLock('k', { onUnavailable: (id: string) => id })`, 'm(id: string): Promise<string>'],
     [`@WithLock('k', { onBusy: 'ignore' })`, 'm(): Promise<void>', 'ignore'],
     [`@WithLock('k', { onUnavailable: 'skip' })`, 'm(): Promise<void>', 'string'],
+  ],
+  'the parameters of onBusy and onUnavailable': [
+    [`@WithLock('k', { onBusy: (id: string) => id })`, 'm(id: string): Promise<string>'],
+    [`@WithLock('k', { onBusy: (id: string) => id })`, 'm(id: string, n: number): Promise<string>'],
+    [`@WithLock('k', { onBusy: () => 'x' })`, 'm(id: string): Promise<string>'],
+    [`@WithLock('k', { onBusy: (...a: unknown[]) => 'x' })`, 'm(id: string): Promise<string>'],
+    [`@WithLock('k', { onBusy: busyWithThis })`, 'm(id: string): Promise<string>'],
+    [`@WithLock('k', { onBusy: (id?: string) => 'x' })`, 'm(id?: string): Promise<string>'],
+    [
+      `@WithLock('k', { onBusy: (id: number) => 'x' })`,
+      'm(id: string): Promise<string>',
+      BUSY_TAKES,
+    ],
+    [`@WithLock('k', { onBusy: (id: string) => id })`, 'm(): Promise<string>', BUSY_TAKES],
+    [
+      `@WithLock('k', { onBusy: (id: string) => id })`,
+      'm(id?: string): Promise<string>',
+      BUSY_TAKES,
+    ],
+    [
+      `@WithLock('k', { onBusy: (id: 'a') => id })`,
+      'm(id: string): Observable<string>',
+      BUSY_TAKES,
+    ],
+    [`@WithLock('k', { onUnavailable: (id: string) => id })`, 'm(id: string): Promise<string>'],
+    [
+      `@WithLock('k', { onUnavailable: (id: number) => 'x' })`,
+      'm(id: string): Promise<string>',
+      DOWN_TAKES,
+    ],
+    [
+      `@WithLock('k', { onUnavailable: (id: string) => id })`,
+      'm(): Observable<string>',
+      DOWN_TAKES,
+    ],
+  ],
+  'what onBusy and onUnavailable give': [
+    [`@WithLock('k', { onBusy: () => null })`, 'm(id: string): Promise<string | null>'],
+    [`@WithLock('k', { onBusy: () => 'busy' })`, `m(): Promise<'done' | 'busy'>`],
+    [`@WithLock('k', { onBusy: () => 423 })`, `m(): Promise<200 | 423>`],
+    [`@WithLock('k', { onBusy: () => false })`, `m(): Promise<false | Order>`],
+    [`@WithLock('k', { onBusy: async () => 'busy' as const })`, `m(): Promise<'done' | 'busy'>`],
+    [`@WithLock('k', { onBusy: () => Promise.resolve('x') })`, 'm(): Promise<string>'],
+    [`@WithLock('k', { onBusy: () => { throw new Error(); } })`, 'm(): Promise<Order>'],
+    [`@WithLock('k', { onBusy: async () => { throw new Error(); } })`, 'm(): Promise<Order>'],
+    [
+      `@WithLock('k', { onBusy: (order: Order) => order.customer })`,
+      'm(order: Order): Promise<Customer>',
+    ],
+    [`@WithLock('k', { onBusy: () => undefined })`, 'm(): Promise<string | undefined>'],
+    [`@WithLock('k', { onBusy: () => {} })`, 'm(): Promise<void>'],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): Promise<void>'],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): Promise<unknown>'],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): Promise<any>'],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): any'],
+    [`@WithLock('k', { onBusy: () => anything })`, 'm(): Promise<Order>'],
+    [
+      `@WithLock('k', { onBusy: (order: Order) => order })`,
+      'm<T extends Order>(order: T): Promise<Order>',
+    ],
+    [`@WithLock('k', { onBusy: () => of(order) })`, 'm(): Promise<Observable<Order>>'],
+    [`@WithLock('k', { onBusy: () => order })`, 'm(): Observable<Order>'],
+    [`@WithLock('k', { onBusy: async () => order })`, 'm(): Observable<Order>'],
+    [`@WithLock('k', { onBusy: () => of(order, order) })`, 'm(): Observable<Order>'],
+    [`@WithLock('k', { onBusy: () => of(order) })`, 'm(): Rows'],
+    [`@WithLock('k', { onBusy: () => undefined })`, 'm(): Observable<Order>'],
+    [`@WithLock('k', { onBusy: () => [order] })`, 'm(): Observable<Order[]>'],
+    [`@WithLock('k', { onBusy: () => of('x') })`, 'm(): Promise<string> | Observable<string>'],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): Promise<string>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => null })`, 'm(): Promise<string>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => undefined })`, 'm(): Promise<string>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => {} })`, 'm(): Promise<string>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: async () => 5 })`, 'm(): Promise<string>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => 'late' })`, `m(): Promise<'done' | 'busy'>`, BUSY_GIVES],
+    [
+      `@WithLock('k', { onBusy: (order: Order) => order.id })`,
+      'm(order: Order): Promise<Customer>',
+      BUSY_GIVES,
+    ],
+    [`@WithLock('k', { onBusy: () => order })`, 'm(): Promise<Observable<Order>>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => 5 })`, 'm(): Observable<Order>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => of(5) })`, 'm(): Observable<Order>', BUSY_GIVES],
+    [`@WithLock('k', { onBusy: () => [order] })`, 'm(): Observable<Order>', BUSY_GIVES],
+    [
+      `@WithLock('k', { onBusy: () => 5 })`,
+      'm(): Promise<string> | Observable<string>',
+      BUSY_GIVES,
+    ],
+    [`@WithLock('k', { onUnavailable: () => [] })`, 'm(): Promise<readonly Order[]>'],
+    [`@WithLock('k', { onUnavailable: () => 5 })`, 'm(): Promise<string>', DOWN_GIVES],
+    [`@WithLock('k', { onUnavailable: () => of(5) })`, 'm(): Observable<string>', DOWN_GIVES],
+    [
+      `@WithLock('k', { onBusy: 'skip', onUnavailable: () => 5 })`,
+      'm(): Promise<string | undefined>',
+      DOWN_GIVES,
+    ],
   ],
   'other options': [
     [`@WithLock('k', { ttl: '30s', wait: 5, service: 'billing' })`, 'async m()'],
@@ -215,7 +315,9 @@ describe('@WithLock at compile time:', () => {
     const lines = Object.values(CASES)
       .flat()
       .map(([decorator, member]) => lineOf(decorator, member));
-    compileLines(SETUP, lines).forEach((text, i) => complaints.set(lines[i]!, text));
+    compileLines(SETUP, lines, inject('nest')).forEach((text, i) =>
+      complaints.set(lines[i]!, text),
+    );
   }, PATIENCE);
 
   describe.each(Object.entries(CASES))('%s', (_, cases) => {

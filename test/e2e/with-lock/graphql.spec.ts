@@ -1,7 +1,19 @@
 import { Inject, Injectable, type INestApplication, Logger, UseInterceptors } from '@nestjs/common';
-import { Args, GraphQLModule, Int, Mutation, Query, Resolver } from '@nestjs/graphql';
+import {
+  Args,
+  Field,
+  GraphQLModule,
+  Int,
+  Mutation,
+  ObjectType,
+  Parent,
+  Query,
+  ResolveField,
+  Resolver,
+} from '@nestjs/graphql';
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius';
 import {
+  currentLock,
   DistributedLockModule,
   type DistributedLockModuleOptions,
   LockService,
@@ -55,6 +67,27 @@ class ItemsResolver {
   }
 }
 
+@ObjectType()
+class Order {
+  @Field(() => Int)
+  id!: number;
+}
+
+@Resolver(() => Order)
+class OrdersResolver {
+  @Query(() => Order)
+  order(@Args('id', { type: () => Int }) id: number): Order {
+    return { id };
+  }
+
+  @ResolveField(() => String)
+  @WithLock('order:<0.id>')
+  @UseInterceptors(PlainTransaction)
+  async holder(@Parent() _order: Order): Promise<string> {
+    return currentLock()?.keys.join() ?? 'nobody';
+  }
+}
+
 interface GraphQLAnswer {
   readonly data: Record<string, unknown> | null;
   readonly errors?: readonly { message: string; extensions?: Record<string, unknown> }[];
@@ -86,7 +119,7 @@ describe('a GraphQL resolver', () => {
           autoSchemaFile: true,
         }),
       ],
-      providers: [{ provide: Stage, useValue: stage }, StockService, ItemsResolver],
+      providers: [{ provide: Stage, useValue: stage }, StockService, ItemsResolver, OrdersResolver],
     });
     return app.get(LockService);
   }
@@ -155,6 +188,16 @@ describe('a GraphQL resolver', () => {
     expect(act.lock?.signal.aborted).toBe(true);
     act.finish('too late');
     expect((await lost).errors?.[0]?.extensions).toMatchObject({ code: 'LOCK_LOST' });
+  });
+
+  it('locks a field as it locks a service, where Nest calls no interceptors', async () => {
+    await start({ wait: 0 });
+    expect(await ask('{ order(id: 7) { id holder } }')).toEqual({
+      data: { order: { id: 7, holder: 'order:7' } },
+    });
+    expect(journal).toEqual(['lock order:7', 'unlock order:7']);
+    driver.busyNext();
+    expect((await ask('{ order(id: 7) { holder } }')).errors).toHaveLength(1);
   });
 
   it('leaves errors of its own as they are', async () => {

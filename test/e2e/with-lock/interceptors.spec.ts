@@ -12,6 +12,9 @@ import {
   Scope,
   type Type,
   UseInterceptors,
+  Version,
+  VERSION_NEUTRAL,
+  VersioningType,
 } from '@nestjs/common';
 import { APP_INTERCEPTOR } from '@nestjs/core';
 import {
@@ -33,6 +36,11 @@ async function work(): Promise<string> {
     throw new Error('out of stock');
   }
   return 'done';
+}
+
+async function audited(value: unknown): Promise<unknown> {
+  await note('audit');
+  return value;
 }
 
 @Injectable()
@@ -339,6 +347,97 @@ describe.each(HTTP_ADAPTER_NAMES)('on %s', (adapter) => {
 
     expect(await call(Recursive)).toMatchObject({ status: 200, body: 'done' });
     expect(journal).toEqual(['lock tx', 'body', 'commit', 'unlock tx']);
+  });
+
+  it('a handler that overrides a locked one and calls it joins the lock, and holds it until the commit', async () => {
+    @Controller()
+    @UseInterceptors(PlainTransaction)
+    class OverridingController extends PlainController {
+      @Get()
+      @WithLock('tx', { wait: 0 })
+      override handle(): Promise<string> {
+        return super.handle();
+      }
+    }
+
+    expect(await call(OverridingController)).toMatchObject({ status: 200, body: 'done' });
+    expect(journal).toEqual(['lock tx', 'body', 'commit', 'unlock tx']);
+  });
+
+  it('a locked handler that another one of its controller calls gives its lock back by itself', async () => {
+    @Controller()
+    @UseInterceptors(PlainTransaction)
+    class TwoHandlers {
+      @Get()
+      @WithLock('tx')
+      async handle(): Promise<string> {
+        return this.other();
+      }
+
+      @Get('other')
+      @WithLock('other')
+      other(): Promise<string> {
+        return work();
+      }
+    }
+
+    await call(TwoHandlers);
+    expect(journal).toEqual([
+      'lock tx',
+      'lock other',
+      'body',
+      'unlock other',
+      'commit',
+      'unlock tx',
+    ]);
+  });
+
+  it('an interceptor of the controller joins the lock of its handler', async () => {
+    @Injectable()
+    class Audit implements NestInterceptor {
+      constructor(@Inject(LockService) private readonly locks: LockService) {}
+
+      intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+        return next
+          .handle()
+          .pipe(concatMap((value) => this.locks.withLock('tx', { wait: 0 }, () => audited(value))));
+      }
+    }
+
+    @Controller()
+    @UseInterceptors(Audit)
+    class AuditedController extends PlainController {}
+
+    expect(await call(AuditedController)).toMatchObject({ status: 200, body: 'done' });
+    expect(journal).toEqual(['lock tx', 'body', 'audit', 'unlock tx']);
+  });
+
+  it('each version of a route has its own lock', async () => {
+    @Controller()
+    @UseInterceptors(PlainTransaction)
+    class VersionedController {
+      @Get()
+      @Version('1')
+      @WithLock('one')
+      one(): Promise<string> {
+        return work();
+      }
+
+      @Get()
+      @WithLock('two')
+      @Version(['2', VERSION_NEUTRAL])
+      two(): Promise<string> {
+        return work();
+      }
+    }
+
+    await call(VersionedController, {}, (server) =>
+      server.enableVersioning({ type: VersioningType.HEADER, header: 'x-version' }),
+    );
+    await request(app!, '/', { headers: { 'x-version': '1' } });
+    expect(journal).toEqual(
+      ['two', 'one'].flatMap((key) => [`lock ${key}`, 'body', 'commit', `unlock ${key}`]),
+    );
   });
 
   it('an interceptor that answers by itself costs no lock', async () => {

@@ -125,6 +125,24 @@ describe('a locked method of a provider', () => {
     expect(await payOn(context.get<Orders>('ORDERS'))).toEqual(locked('order:7'));
   });
 
+  it('works again when its object is given to another application after the first was closed', async () => {
+    const value = new SingletonOrders();
+    for (let i = 0; i < 2; i++) {
+      const context = await start({ provide: 'ORDERS', useValue: value });
+      expect(await payOn(context.get<Orders>('ORDERS'))).toEqual(locked('order:7'));
+      await context.close();
+    }
+  });
+
+  it('works in a proxy that a factory made', async () => {
+    const context = await start(SingletonOrders, {
+      provide: 'ORDERS',
+      inject: [SingletonOrders],
+      useFactory: (orders: SingletonOrders) => new Proxy(orders, {}),
+    });
+    expect(await payOn(context.get<Orders>('ORDERS'))).toEqual(locked('order:7'));
+  });
+
   it.each(['useFactory', 'useValue'] as const)('works in a frozen object, by %s', async (how) => {
     const frozen = Object.freeze(new SingletonOrders());
     const made = how === 'useValue' ? { useValue: frozen } : { useFactory: () => frozen };

@@ -20,6 +20,7 @@ import {
 import {
   DistributedLockModule,
   type DistributedLockModuleOptions,
+  LockExceptionFilter,
   LockTimeoutError,
   WithLock,
 } from 'nestjs-distributed-lock';
@@ -102,6 +103,18 @@ class OrdersGateway {
   async filteredByService(@MessageBody() id: string): Promise<WsResponse<string>> {
     return answer(await this.orders.pay(id));
   }
+
+  @SubscribeMessage('helped-by-service')
+  @UseFilters(LockExceptionFilter)
+  async helpedByService(@MessageBody() id: string): Promise<WsResponse<string>> {
+    return answer(await this.orders.pay(id));
+  }
+
+  @SubscribeMessage('helped-by-observable')
+  @UseFilters(LockExceptionFilter)
+  helpedByObservable(@MessageBody() id: string): Observable<WsResponse<string>> {
+    return this.orders.watch(id).pipe(map(answer));
+  }
 }
 
 const LAYERS = ['locked', 'observed', 'by-service', 'by-observable'];
@@ -150,7 +163,7 @@ describe.each([
     expect(await send(layer)).toEqual(answer('paid'));
   });
 
-  it.each(told(LAYERS))(
+  it.each(told([...LAYERS, 'helped-by-service', 'helped-by-observable']))(
     'is answered with LOCK_TIMEOUT when the lock is busy: %s',
     async (layer) => {
       await start();

@@ -1,8 +1,13 @@
 // What the packed declarations must refuse: a line below a directive that compiles fails the build, and so does a line
 // without one that does not.
 import { applyDecorators, Injectable } from '@nestjs/common';
-import { lockKey, WithLock } from 'nestjs-distributed-lock';
-import { Observable } from 'rxjs';
+import {
+  DistributedLockModule,
+  lockKey,
+  MemoryLockDriver,
+  WithLock,
+} from 'nestjs-distributed-lock';
+import { Observable, of } from 'rxjs';
 
 interface Customer {
   readonly id: string;
@@ -39,9 +44,19 @@ export class Fine {
     return undefined;
   }
 
-  @WithLock('order', { onBusy: (id: string) => id, onUnavailable: () => 'later' })
+  @WithLock('order', { onBusy: (id: string) => id, onUnavailable: async () => 'later' })
   async answers(id: string): Promise<string> {
     return id;
+  }
+
+  @WithLock('order', { onBusy: () => 'busy' })
+  async answersByAWord(): Promise<'done' | 'busy'> {
+    return 'done';
+  }
+
+  @WithLock('order', { onBusy: () => of('a', 'b'), onUnavailable: () => undefined })
+  answersWithAnObservable(): Observable<string> {
+    return new Observable();
   }
 
   @Locked
@@ -112,6 +127,42 @@ export class Refused {
     return '';
   }
 
+  // @ts-expect-error The method's argument is no number.
+  @WithLock('order', { onBusy: (id: number) => `${id}` })
+  async busyTakesOther(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error It gives a string, and not a number.
+  @WithLock('order', { onBusy: () => 5 })
+  async busyGivesOther(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onBusy: () => 'late' })
+  async busyGivesAnotherWord(): Promise<'done' | 'busy'> {
+    return 'done';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onBusy: () => of(5) })
+  busyEmitsOther(): Observable<string> {
+    return new Observable();
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onUnavailable: (id: number) => `${id}` })
+  async unavailableTakesOther(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error
+  @WithLock('order', { onUnavailable: async () => undefined })
+  async unavailableGivesOther(): Promise<string> {
+    return '';
+  }
+
   // @ts-expect-error
   @WithLock('order', { onBusy: 'ignore' })
   async noSuchChoice(): Promise<void> {}
@@ -120,3 +171,9 @@ export class Refused {
   @WithLock('order', { wiat: 0 })
   async noSuchOption(): Promise<void> {}
 }
+
+DistributedLockModule.forRoot({
+  driver: new MemoryLockDriver(),
+  // @ts-expect-error What to answer is said at each method.
+  onBusy: 'skip',
+});

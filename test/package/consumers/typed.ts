@@ -46,6 +46,14 @@ export class Transfers {
   @WithLock('nightly', { onBusy: 'skip', minHold: '1m' })
   async nightly(): Promise<void> {}
 
+  @WithLock('rates:<0>', {
+    onBusy: (currency: string) => [currency.length],
+    onUnavailable: () => [],
+  })
+  async rates(currency: string): Promise<readonly number[]> {
+    return [currency.length];
+  }
+
   // @ts-expect-error TransferOrder has no `form`
   @WithLock('account:<0.form>')
   async misspelt(order: TransferOrder): Promise<void> {

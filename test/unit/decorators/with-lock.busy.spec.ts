@@ -3,6 +3,11 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { WithLock } from '../../../lib/decorators/with-lock.decorator.js';
 import { LockDriverError } from '../../../lib/errors/lock-driver.error.js';
 import { LockTimeoutError } from '../../../lib/errors/lock-timeout.error.js';
+import type {
+  LockServiceOptions,
+  RefusalHandler,
+  RefusedCall,
+} from '../../../lib/interfaces/distributed-lock-module-options.interface.js';
 import type { LockHandle } from '../../../lib/interfaces/lock-handle.interface.js';
 import { watch } from '../../support/outcome.js';
 import { Bench, listen, settled } from './support.js';
@@ -53,6 +58,11 @@ class Orders {
   @WithLock('k', { onUnavailable: answer })
   async onlyUnavailable(): Promise<unknown> {
     return this.run();
+  }
+
+  @WithLock('k')
+  observable(): Observable<unknown> {
+    return this.run() as Observable<unknown>;
   }
 
   @WithLock('k', { onBusy: 'skip' })
@@ -216,6 +226,87 @@ describe('a backend that is down', () => {
     bench.driver.failNext(2);
     await expect(bench.object.onlyUnavailable()).resolves.toBe('done');
     expect(bench.object.answered).toEqual([]);
+  });
+});
+
+async function busyBench(options: Partial<LockServiceOptions>): Promise<Bench<Orders>> {
+  const made = new Bench(Orders, options);
+  await made.locks.acquire(['k', 'k:7']);
+  return made;
+}
+
+describe('what the module says of refused calls', () => {
+  const told: RefusedCall[] = [];
+  const tell = (refused: RefusedCall): void => void told.push(refused);
+
+  beforeEach(() => told.splice(0));
+
+  it('is told of a busy lock with method, arguments and error, and the caller gets that error', async () => {
+    const { object } = await busyBench({ onBusy: tell });
+    const error: unknown = await object.waits().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(told).toEqual([{ method: 'Orders.waits', args: [], error }]);
+    expect(object.runs).toBe(0);
+  });
+
+  it('does not keep anybody from waiting', async () => {
+    const made = new Bench(Orders, { onBusy: tell });
+    const other = await made.locks.acquire('k');
+    const waiting = watch(made.object.onlyUnavailable());
+    await settled();
+    expect(waiting.settled).toBe(false);
+    await other.release();
+    await settled();
+    expect(waiting.get()).toBe('done');
+    expect(told).toEqual([]);
+  });
+
+  it.each<[string, RefusalHandler]>([
+    [
+      'throws',
+      () => {
+        throw new Error('sorry');
+      },
+    ],
+    ['rejects with', () => Promise.reject(new Error('sorry'))],
+  ])('may say otherwise: the caller gets what it %s', async (_, onBusy) => {
+    const { object } = await busyBench({ onBusy, wait: 0 });
+    await expect(object.waits()).rejects.toThrow('sorry');
+    await expect(object.onlyUnavailable()).rejects.toThrow('sorry');
+    await expect(lastValueFrom(object.observable())).rejects.toThrow('sorry');
+  });
+
+  it.each<[string, unknown]>([
+    ['a value', 'answer'],
+    ['a promise', Promise.resolve('answer')],
+  ])('is no answer: %s that it gives is passed to nobody', async (_, given) => {
+    const { object } = await busyBench({ onBusy: (() => given) as RefusalHandler, wait: 0 });
+    await expect(object.onlyUnavailable()).rejects.toBeInstanceOf(LockTimeoutError);
+    await expect(lastValueFrom(object.observable())).rejects.toBeInstanceOf(LockTimeoutError);
+  });
+
+  it('is not asked where the method has an `onBusy` of its own', async () => {
+    const { object } = await busyBench({ onBusy: tell });
+    await expect(object.throws()).rejects.toBeInstanceOf(LockTimeoutError);
+    await expect(object.skips()).resolves.toBeUndefined();
+    await expect(object.answers('7', 2)).resolves.toBe('orders is busy');
+    expect(told).toEqual([]);
+  });
+
+  it('is told of a backend that is down, unless the method has an `onUnavailable`', async () => {
+    const made = new Bench(Orders, { onUnavailable: tell, wait: 0 });
+    made.driver.failNext(Infinity);
+    const error: unknown = await made.object.skips().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(LockDriverError);
+    await expect(made.object.copes('7')).resolves.toBe('orders is busy');
+    expect(told).toEqual([{ method: 'Orders.skips', args: [], error }]);
+  });
+
+  it('does not concern other errors, nor the calls of LockService', async () => {
+    const { object, locks } = await busyBench({ onBusy: tell, onUnavailable: tell });
+    await expect(object.answers('', 2)).rejects.toMatchObject({ code: 'LOCK_KEY' });
+    await expect(locks.acquire('k', { wait: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(told).toEqual([]);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   finalize,
   lastValueFrom,
   map,
+  mergeMap,
   Observable,
   of,
   repeat,
@@ -120,6 +121,26 @@ describe('a locked method that returns an observable', () => {
     await done;
     expect(seen.map((lock) => lock?.keys)).toEqual([['k'], ['k']]);
     expect(currentLock()).toBeUndefined();
+  });
+
+  it('covers its consumers: who takes the same lock for each value joins', async () => {
+    const quick = new Bench(Orders, { wait: 0 });
+    quick.object.source = () => timer(1);
+    const save = (): Promise<string> => quick.locks.withLock('k', () => 'saved');
+    await expect(lastValueFrom(quick.object.rows().pipe(mergeMap(save)))).resolves.toBe('saved');
+    expect(quick.asked).toBe(1);
+    expect(quick.locked).toEqual([]);
+  });
+
+  it('does not cover those whose values come from elsewhere', async () => {
+    const source = new Subject<string>();
+    bench.object.source = () => source;
+    const seen: unknown[] = [];
+    bench.object.rows().subscribe(() => seen.push(currentLock()?.keys));
+    source.next('a');
+    expect(seen).toEqual([undefined]);
+    source.complete();
+    await settled();
   });
 
   it.each<[string, () => Observable<unknown>, unknown[]]>([

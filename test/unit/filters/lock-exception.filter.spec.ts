@@ -1,4 +1,4 @@
-import type { ArgumentsHost } from '@nestjs/common';
+import { type ArgumentsHost, Logger } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { LockDriverError } from '../../../lib/errors/lock-driver.error.js';
@@ -84,5 +84,18 @@ describe('the filter, where a hybrid application has it for other transports too
     await handle(form, host);
     await vi.waitFor(() => expect(client.emit).toHaveBeenCalled());
     expect(client.emit).toHaveBeenCalledExactlyOnceWith('exception', ANSWER[1]);
+  });
+
+  it('logs what goes wrong while it answers a WebSocket, and goes on', async () => {
+    const log = vi.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
+    const failure = new Error('gone');
+    const emit = (): never => {
+      throw failure;
+    };
+    const host = new ExecutionContextHost([{ emit }, {}, 'pay']);
+    host.setType('ws');
+    handle(busy(), host);
+    await vi.waitFor(() => expect(log).toHaveBeenCalledExactlyOnceWith(failure));
+    log.mockRestore();
   });
 });

@@ -22,18 +22,19 @@ import {
   toArray,
 } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { HandlerScope } from '../../../lib/interceptors/handler-scope.js';
+import { lockIdsOf } from '../../../lib/decorators/locked-method.accessor.js';
 import type {
   AcquireRequest,
   Denial,
   Grant,
 } from '../../../lib/interfaces/lock-driver.interface.js';
+import { Entrance, entranceFor } from '../../../lib/interceptors/visit.js';
 import type { LockHandle } from '../../../lib/interfaces/lock-handle.interface.js';
 import { TestLockDriver } from '../../../lib/testing/test-lock.driver.js';
 import { Deferred } from '../../support/deferred.js';
 import { collectGarbage } from '../../support/garbage-collector.js';
 import { watch } from '../../support/outcome.js';
-import { listen, settled, until } from '../decorators/support.js';
+import { listen, methodOf, settled, until } from '../decorators/support.js';
 import { type Around, callDirectly, callHandler } from './handler-call.js';
 import { Handlers, KINDS } from './handlers.js';
 
@@ -345,13 +346,13 @@ describe('nothing is left behind', () => {
 
   it('no caller finds itself in the scope of a handler that has ended', async () => {
     const seen: unknown[] = [];
-    const id = Symbol('any');
-    const outside: Around[] = [
-      (next) => next.handle().pipe(tap({ complete: () => seen.push(HandlerScope.visit(id)) })),
-    ];
-    await lastValueFrom(callHandler(handlers, 'promise', { outside }));
-    expect(seen).toEqual([undefined]);
-    expect(HandlerScope.visit(id)).toBeUndefined();
+    const [id] = lockIdsOf(methodOf(Handlers, 'promise')) as [symbol];
+    const look: Around = (next) =>
+      next.handle().pipe(tap({ complete: () => seen.push(entranceFor(id)) }));
+    const call = { inside: [look], outside: [look] };
+    await lastValueFrom(callHandler(handlers, 'promise', call));
+    expect(seen).toEqual([expect.any(Entrance), undefined]);
+    expect(entranceFor(id)).toBeUndefined();
   });
 
   it('work that a handler left behind takes its lock by itself', async () => {

@@ -102,6 +102,13 @@ describe('a response that goes on after the handler has ended', () => {
     expect(response.listenerCount('close')).toBe(0);
   });
 
+  it('releases at once when it cannot tell when it closes', async () => {
+    await expect(lastValueFrom(callHandler(handlers, 'answering', { response: {} }))).resolves.toBe(
+      'done',
+    );
+    await until(() => handlers.locked.length === 0);
+  });
+
   it('keeps both of two locks', async () => {
     handlers.body = async () => Readable.from(['a']);
     await lastValueFrom(callHandler(handlers, 'twice', { response }));

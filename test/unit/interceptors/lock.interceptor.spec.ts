@@ -9,7 +9,6 @@ import {
   Observable,
   of,
   race,
-  Subject,
   tap,
   throwError,
   timeout,
@@ -277,31 +276,6 @@ describe('a body that runs on when the chain has ended (R23)', () => {
     expect(handlers.locked).toEqual(['k']);
     done.resolve(of('late'));
     await until(() => handlers.locked.length === 0);
-  });
-
-  it('releases when nobody has subscribed to its observable for a ttl', async () => {
-    // A release that takes longer than a sixth of the ttl would be unknown.
-    handlers = new Handlers({ ttl: 600 });
-    handlers.body = async () => of('done');
-    const chainEnds = new Subject<void>();
-    let observable: Observable<unknown> | undefined;
-    const call = callDirectly(handlers, 'promiseOfObservable', (method) =>
-      from(method() as Promise<Observable<unknown>>).pipe(
-        tap((result) => {
-          observable = result;
-        }),
-        mergeMap(() => chainEnds),
-      ),
-    );
-    const ended = follow(call);
-    await until(() => observable !== undefined);
-    expect(handlers.locked).toEqual(['k']);
-    await lastValueFrom(timer(700));
-    // The scope keeps it for the chain; the call itself is over.
-    await expect(lastValueFrom(observable!)).rejects.toMatchObject({ code: 'LOCK_LOST' });
-    chainEnds.complete();
-    await ended;
-    expect(handlers.locked).toEqual([]);
   });
 });
 

@@ -132,6 +132,13 @@ describe('resolveServiceOptions', () => {
     [{ driver, drainTimeout: 'soon' }, '`drainTimeout` is "soon";', 'a finite duration'],
     [{ driver, clockSkew: Number.NaN }, '`clockSkew` is NaN;', 'a finite duration'],
     [{ driver, mapErrors: 'no' }, '`mapErrors` is "no";', 'true, false or a function'],
+    [
+      { driver, onBusy: 'skip' },
+      '`onBusy` is "skip";',
+      "'throw' or a function of the refused call",
+    ],
+    [{ driver, onBusy: 'skip' }, '`onBusy`', 'what to answer is said at each @WithLock'],
+    [{ driver, onUnavailable: 'throw' }, '`onUnavailable` is "throw";', 'must be a function'],
     [{ driver, handover: 'no' }, '`handover` is "no";', 'true, false or { maxTime }'],
     [{ driver, handover: null }, '`handover` is null;', 'an object'],
     [{ driver, handover: { maxTime: -1 } }, '`handover.maxTime` is -1;', 'a finite duration'],
