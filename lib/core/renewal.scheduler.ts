@@ -187,6 +187,6 @@ function renewalOf(lease: Lease, request: RenewRequest, sentAt: number): Renewal
   return { lease, request, sureTtl: lease.sureTtl(request.ttl), epoch: lease.epoch, sentAt };
 }
 
-function isResult(result: unknown): result is RenewResult {
+function isResult(result: unknown): result is RenewResult & { readonly renewed: boolean } {
   return typeof (result as RenewResult | null | undefined)?.renewed === 'boolean';
 }

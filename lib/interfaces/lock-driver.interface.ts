@@ -49,8 +49,11 @@ export interface RenewRequest {
 
 /** The answer to one {@link RenewRequest}; a renewal that asked for tokens also carries the new block. */
 export interface RenewResult {
-  /** False is definite: the lock is not the owner's any more. */
-  readonly renewed: boolean;
+  /**
+   * False is definite: the lock is not the owner's any more. It is missing where this one's fate is unknown, while that
+   * of others in the batch is known.
+   */
+  readonly renewed?: boolean;
   readonly firstToken?: number;
   readonly tokens?: number;
 }

@@ -225,7 +225,7 @@ export const DEFECTS: Readonly<Record<string, readonly [noticedBy: RegExp, Defec
       const [renewed] = retainFor
         ? driver.renew([{ ...lease, ttl: retainFor, shorten: true }])
         : [];
-      return renewed && { released: renewed.renewed };
+      return renewed && { released: renewed.renewed === true };
     }),
   ],
   'compares owners without case': [/look alike/, onOwners((owner) => owner.toLowerCase())],

@@ -1,0 +1,132 @@
+import { LockDriverError } from '../../errors/lock-driver.error.js';
+import type { AcquireRequest, Denial, Grant } from '../../interfaces/lock-driver.interface.js';
+import type { Operation } from './batcher.js';
+import { byKey } from './by-key.js';
+import type { Row } from './pg-port.js';
+import { CLOCK, ONE_CLOCK } from './sql.js';
+import type { Statement } from './statement.js';
+import { microseconds, milliseconds } from './units.js';
+
+/** What became of a request, and whether the lock had no row before. */
+export type Acquired = Grant & { readonly isNew: boolean };
+
+/**
+ * Decided under the row's lock, by one reading of the clock after that was waited for. `excluded` is what a new row
+ * would be: `expires - last` is the ttl, `-n` the number of tokens asked for and `-wanted` for how long the lock is wanted.
+ */
+const DECIDE = `(owner, expires, last, n, wanted) = (
+  SELECT
+    CASE WHEN l.expires <= c.now THEN excluded.owner ELSE l.owner END,
+    CASE WHEN l.expires <= c.now THEN c.now + excluded.expires - excluded.last
+      WHEN l.owner = excluded.owner THEN greatest(l.expires, c.now + excluded.expires - excluded.last)
+      ELSE l.expires END,
+    CASE WHEN l.expires <= c.now THEN greatest(c.now, l.last + 1) ELSE l.last END,
+    CASE WHEN l.expires <= c.now THEN least(-excluded.n, greatest(c.now, l.last + 1) - l.last)::integer
+      WHEN l.owner = excluded.owner THEN 1
+      ELSE l.n END,
+    CASE WHEN l.expires <= c.now THEN 0
+      WHEN l.owner = excluded.owner OR excluded.wanted = 0 THEN l.wanted
+      ELSE greatest(l.wanted, c.now - excluded.wanted) END
+  FROM ${ONE_CLOCK})`;
+
+const ANSWER = `SELECT key, owner, (expires - ${CLOCK})::text, last::text, n::text
+FROM (SELECT * FROM taken UNION ALL SELECT * FROM busy) answers`;
+
+/** A held lock that is marked as wanted for long enough needs no write, so it is denied by a plain read. */
+const isBusy = (owner: string, want: string): string =>
+  `h.expires > c.now AND h.owner IS DISTINCT FROM ${owner} AND (${want} = 0 OR h.wanted >= c.now + ${want})`;
+
+const insertInto = (table: string, source: string): string => `taken AS (
+INSERT INTO ${table} AS l (key, owner, expires, last, n, wanted)
+${source}
+ON CONFLICT (key) DO UPDATE SET ${DECIDE}
+RETURNING l.key, l.owner, l.expires, l.last, l.n)`;
+
+const acquireOne = (table: string): string => `WITH busy AS MATERIALIZED (
+SELECT h.key, h.owner, h.expires, h.last, h.n FROM ${table} h CROSS JOIN ${ONE_CLOCK}
+WHERE h.key = $1 AND ${isBusy('$2', '$5::bigint')}
+), ${insertInto(
+  table,
+  `SELECT $1, $2, c.now + $3::bigint, c.now, -$4::integer, -$5::bigint FROM ${ONE_CLOCK}
+WHERE NOT EXISTS (SELECT FROM busy)`,
+)}
+${ANSWER}`;
+
+/** The ordered INSERT is all that locks rows: to lock those that are there first would deadlock with those that are not. */
+const acquireMany = (table: string): string => `WITH r AS MATERIALIZED (
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::integer[], $5::bigint[])
+  AS r (key, owner, ttl, asked, want)
+), busy AS MATERIALIZED (
+SELECT h.key, h.owner, h.expires, h.last, h.n
+FROM r CROSS JOIN ${ONE_CLOCK} JOIN ${table} h ON h.key = r.key COLLATE "C"
+WHERE ${isBusy('r.owner', 'r.want')}
+), ${insertInto(
+  table,
+  `SELECT r.key, r.owner, c.now + r.ttl, c.now, -r.asked, -r.want FROM r CROSS JOIN ${ONE_CLOCK}
+WHERE NOT EXISTS (SELECT FROM busy WHERE busy.key = r.key COLLATE "C")
+ORDER BY r.key COLLATE "C"`,
+)}
+${ANSWER}`;
+
+/** Takes locks that are free, expired or the owner's already. */
+export class AcquireOperation implements Operation<AcquireRequest, Acquired | Denial> {
+  readonly limit = 128;
+  readonly #one: string;
+  readonly #many: string;
+  readonly #longest: number;
+
+  constructor(table: string, retention: number) {
+    this.#one = acquireOne(table);
+    this.#many = acquireMany(table);
+    this.#longest = retention / 2;
+  }
+
+  statement(requests: readonly AcquireRequest[]): Statement {
+    const values = requests.map(({ key, owner, ttl, tokens = 1, wantFor = 0 }) => [
+      key,
+      owner,
+      microseconds(ttl),
+      tokens,
+      microseconds(wantFor),
+    ]);
+    return requests.length === 1
+      ? { name: 'lock-acquire', text: this.#one, values: values[0] as unknown[] }
+      : { name: 'lock-acquire-many', text: this.#many, values: transpose(values) };
+  }
+
+  answers(
+    requests: readonly AcquireRequest[],
+    rows: readonly Row[],
+    ms: number,
+  ): (Acquired | Denial | Error)[] {
+    const found = byKey(rows);
+    return requests.map((request) => {
+      const answer = answerTo(request, found.get(request.key));
+      // Its token may be from a clock that was read long ago.
+      return ms > this.#longest && 'firstToken' in answer ? tooLate(request.key) : answer;
+    });
+  }
+}
+
+function transpose(rows: readonly (readonly unknown[])[]): unknown[][] {
+  return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
+}
+
+function answerTo(request: AcquireRequest, row: Row | undefined): Acquired | Denial | Error {
+  if (row === undefined) {
+    return new LockDriverError('The server did not answer for this key', { keys: [request.key] });
+  }
+  const [, owner, remaining, last, n] = row;
+  if (owner !== request.owner) {
+    const retryAfter = milliseconds(remaining);
+    return owner == null ? { retryAfter } : { retryAfter, owner };
+  }
+  const tokens = Math.max(1, Number(n));
+  return { firstToken: Number(last) - tokens + 1, tokens, isNew: Number(n) < 1 };
+}
+
+function tooLate(key: string): LockDriverError {
+  return new LockDriverError('The answer came too late to rely on the fencing token in it', {
+    keys: [key],
+  });
+}

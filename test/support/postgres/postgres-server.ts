@@ -1,0 +1,167 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import {
+  type PostgresPrograms,
+  postgresPrograms,
+  type ProcessUser,
+  serverUser,
+} from './postgres-programs.js';
+
+const run = promisify(execFile);
+const START_TIMEOUT = 30_000;
+
+/** How to start a server. */
+export interface PostgresServerOptions {
+  /**
+   * Settings as `postgres -c` takes them.
+   * @default none
+   */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /**
+   * Whether commits wait for the disk, as they do where data counts.
+   * @default false
+   */
+  readonly durable?: boolean;
+}
+
+/** A PostgreSQL server of our own, on a free port of this machine and in a folder that goes with it. */
+export class PostgresServer implements AsyncDisposable {
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    readonly port: number,
+    private readonly folder: string,
+    private readonly programs: PostgresPrograms,
+    private readonly user: ProcessUser,
+    private readonly settings: readonly string[],
+  ) {
+    process.once('exit', this.killNow);
+  }
+
+  static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const [programs, user, port] = await Promise.all([
+      postgresPrograms(),
+      serverUser(),
+      freePort(),
+    ]);
+    const folder = await makeFolder(user);
+    const server = new PostgresServer(port, folder, programs, user, settingsOf(options));
+    try {
+      await server.initialise();
+      await server.startAgain();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  get host(): string {
+    return '127.0.0.1';
+  }
+
+  /** Where to connect to; the role may do everything. */
+  url(database = 'postgres'): string {
+    return `postgres://postgres@${this.host}:${this.port}/${database}`;
+  }
+
+  /** Starts the server that was killed or shut down, with the data that it had. */
+  async startAgain(): Promise<void> {
+    const { postgres } = this.programs;
+    const args = ['-D', this.data, '-p', `${this.port}`, ...this.settings];
+    this.child = spawn(postgres, args, { ...this.user, stdio: ['ignore', 'ignore', 'pipe'] });
+    await untilReady(this.child);
+  }
+
+  /** Ends the server as a crash does, or with `SIGINT` as an administrator. */
+  async kill(signal: 'SIGKILL' | 'SIGQUIT' | 'SIGINT' = 'SIGQUIT'): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit');
+      child.kill(signal);
+      await exited;
+    }
+  }
+
+  async stop(): Promise<void> {
+    process.off('exit', this.killNow);
+    await this.kill();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  private get data(): string {
+    return join(this.folder, 'data');
+  }
+
+  private async initialise(): Promise<void> {
+    const args = ['-D', this.data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C'];
+    await run(this.programs.initdb, [...args, '--no-sync'], this.user);
+  }
+
+  private readonly killNow = (): void => {
+    this.child?.kill('SIGQUIT');
+  };
+}
+
+/** The server's user must get through to its data, and `mkdtemp` lets nobody through. */
+async function makeFolder({ uid, gid }: ProcessUser): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'postgres-test-'));
+  await chmod(folder, 0o755);
+  const data = join(folder, 'data');
+  await mkdir(data, { mode: 0o700 });
+  if (uid !== undefined && gid !== undefined) {
+    await chown(data, uid, gid);
+  }
+  return folder;
+}
+
+function settingsOf({ settings = {}, durable = false }: PostgresServerOptions): string[] {
+  const all = {
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    shared_buffers: '16MB',
+    max_connections: 200,
+    ...(durable ? {} : { fsync: 'off' }),
+    ...settings,
+  };
+  return Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function untilReady(child: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    const fail = (why: string): void => reject(new Error(`postgres ${why}: ${output}`));
+    const timer = setTimeout(() => fail(`did not start in ${START_TIMEOUT} ms`), START_TIMEOUT);
+    child.once('error', (error) => fail(`cannot be run (${error.message})`));
+    child.once('exit', (code) => fail(`ended with ${code}`));
+    child.once('exit', () => clearTimeout(timer));
+    // Read on for as long as it runs, or its pipe runs full.
+    child.stderr?.on('data', (chunk: Buffer) => {
+      output = (output + chunk.toString()).slice(-10_000);
+      if (output.includes('ready to accept connections')) {
+        clearTimeout(timer);
+        resolve();
+      }
+    });
+  });
+}

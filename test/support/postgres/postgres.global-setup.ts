@@ -1,0 +1,21 @@
+import type { TestProject } from 'vitest/node';
+import { PostgresServer } from './postgres-server.js';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** The PostgreSQL server that tests share; the role may create databases and roles. */
+    postgres: string;
+  }
+}
+
+/** The server of `POSTGRES_URL`, or one for all tests that do not need a server to themselves. */
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | void> {
+  const url = process.env['POSTGRES_URL'];
+  if (url) {
+    project.provide('postgres', url);
+    return undefined;
+  }
+  const server = await PostgresServer.start();
+  project.provide('postgres', server.url());
+  return () => server.stop();
+}
