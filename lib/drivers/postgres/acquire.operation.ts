@@ -2,10 +2,11 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { AcquireRequest, Denial, Grant } from '../../interfaces/lock-driver.interface.js';
 import type { Operation } from './batcher.js';
 import { byKey } from './by-key.js';
+import { checkLease } from './checks.js';
 import type { Row } from './pg-port.js';
 import { CLOCK, ONE_CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
-import { microseconds, milliseconds } from './units.js';
+import { checkTokens, microseconds, milliseconds } from './units.js';
 
 /** What became of a request, and whether the lock had no row before. */
 export type Acquired = Grant & { readonly isNew: boolean };
@@ -79,6 +80,14 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
     this.#one = acquireOne(table);
     this.#many = acquireMany(table);
     this.#longest = retention / 2;
+  }
+
+  check(request: AcquireRequest): void {
+    const { ttl, tokens = 1, wantFor = 0 } = request;
+    checkLease(request);
+    checkTokens(tokens);
+    microseconds(ttl);
+    microseconds(wantFor);
   }
 
   statement(requests: readonly AcquireRequest[]): Statement {

@@ -1,5 +1,5 @@
 import type { ListRequest, LockRecord } from '../../interfaces/lock-driver.interface.js';
-import { MAX_KEY_BYTES } from './check-key.js';
+import { MAX_KEY_BYTES } from './checks.js';
 import type { Row } from './pg-port.js';
 import { freed, tellIfWanted } from './release.operation.js';
 import { CLOCK, ONE_CLOCK } from './sql.js';

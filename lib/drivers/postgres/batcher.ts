@@ -10,6 +10,8 @@ import { STATEMENT_TIMEOUT } from './timeouts.js';
 export interface Operation<Q extends { readonly key: string }, A> {
   /** How many requests one statement takes. */
   readonly limit: number;
+  /** Throws if the request would make its statement fail, and so fail others that share it. */
+  check(request: Q): void;
   /** The statement for requests of different keys. */
   statement(requests: readonly Q[]): Statement;
   /** The same for the rows that nobody has locked; the answer for the others is an error. */
@@ -39,6 +41,7 @@ export class Batcher<Q extends { readonly key: string }, A> {
 
   ask(request: Q): Promise<A> {
     return new Promise((resolve, reject) => {
+      this.#operation.check(request);
       this.#pending.push({ request, askedAt: performance.now(), resolve, reject });
       if (!this.#scheduled) {
         this.#scheduled = true;

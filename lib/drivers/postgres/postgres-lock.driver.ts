@@ -15,7 +15,7 @@ import type {
 import { type Acquired, AcquireOperation } from './acquire.operation.js';
 import { Administration, recordOf } from './administration.js';
 import { Batcher } from './batcher.js';
-import { checkKey, checkText } from './check-key.js';
+import { checkKey, checkText } from './checks.js';
 import { clientFactory } from './client-factory.js';
 import { prepareTable } from './create-table.js';
 import { quote } from './identifiers.js';
@@ -86,8 +86,6 @@ export class PostgresLockDriver implements LockDriver {
   }
 
   async acquire(request: AcquireRequest): Promise<Grant | Denial> {
-    checkKey(request.key);
-    checkText(request.owner, 'owner');
     this.#purger.open();
     const answer = await this.#acquires.ask(request);
     if ('firstToken' in answer) {
@@ -100,17 +98,11 @@ export class PostgresLockDriver implements LockDriver {
   }
 
   async renew(leases: readonly RenewRequest[]): Promise<readonly RenewResult[]> {
-    leases.forEach(({ key, owner }) => {
-      checkKey(key);
-      checkText(owner, 'owner');
-    });
     const answers = await Promise.allSettled(leases.map((lease) => this.#renewals.ask(lease)));
     return resultsOf(answers);
   }
 
   async release(lease: ReleaseRequest): Promise<ReleaseResult> {
-    checkKey(lease.key);
-    checkText(lease.owner, 'owner');
     return this.#releases.ask(lease);
   }
 

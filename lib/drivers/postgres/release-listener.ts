@@ -99,9 +99,10 @@ export class ReleaseListener {
 
   /** From here on the client is the one that counts, unless the driver was closed meanwhile. */
   #adopt(client: PgClient, attempt: number): void {
-    if (attempt === this.#attempt && this.#state === 'starting') {
-      this.#client = client;
+    if (attempt !== this.#attempt || this.#state !== 'starting') {
+      throw new Error('closed');
     }
+    this.#client = client;
     client.on('error', () => this.#failed(client, RETRY.broken));
     client.on('end', () => this.#failed(client, RETRY.broken));
     client.on('notification', ({ payload }) => this.#heard(payload ?? ''));
@@ -141,6 +142,7 @@ export class ReleaseListener {
   /** Whatever was released before went unheard. */
   #live(client: PgClient): void {
     if (this.#client !== client) {
+      destroy(client);
       return;
     }
     this.#state = 'live';

@@ -1,6 +1,7 @@
 import type { ReleaseRequest, ReleaseResult } from '../../interfaces/lock-driver.interface.js';
 import type { Operation } from './batcher.js';
 import { byKey } from './by-key.js';
+import { checkLease } from './checks.js';
 import type { Row } from './pg-port.js';
 import { CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
@@ -50,6 +51,11 @@ export class ReleaseOperation implements Operation<ReleaseRequest, ReleaseResult
   constructor(table: string, channel: string) {
     this.#one = releaseOne(table, channel);
     this.#many = releaseMany(table, channel);
+  }
+
+  check(request: ReleaseRequest): void {
+    checkLease(request);
+    microseconds(request.retainFor ?? 0);
   }
 
   statement(requests: readonly ReleaseRequest[]): Statement {

@@ -2,10 +2,11 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { RenewRequest, RenewResult } from '../../interfaces/lock-driver.interface.js';
 import type { Operation } from './batcher.js';
 import { byKey } from './by-key.js';
+import { checkLease } from './checks.js';
 import type { Row } from './pg-port.js';
 import { ONE_CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
-import { microseconds } from './units.js';
+import { checkTokens, microseconds } from './units.js';
 
 const NOT_RENEWED: RenewResult = Object.freeze({ renewed: false });
 const RENEWED: RenewResult = Object.freeze({ renewed: true });
@@ -46,6 +47,12 @@ export class RenewOperation implements Operation<RenewRequest, RenewResult> {
   constructor(table: string) {
     this.#patient = `${lockMine(table, '')}\n${update(table)}`;
     this.#impatient = renewUnlocked(table);
+  }
+
+  check(request: RenewRequest): void {
+    checkLease(request);
+    checkTokens(request.bumpToken ?? 0);
+    microseconds(request.ttl);
   }
 
   statement(requests: readonly RenewRequest[]): Statement {

@@ -21,13 +21,18 @@ export function usePostgres(settings: Readonly<Record<string, string>> = {}): Te
     }
   });
   afterAll(() => query(admin, `DROP DATABASE ${name} WITH (FORCE)`));
-  return databaseOn(admin, name);
+  return databaseAt(admin, name);
 }
 
-export function databaseOn(server: string, name: string): TestDatabase {
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  return { name, url: url.href, query: (text, values) => query(url.href, text, values) };
+/** The database of the shared server from which others are looked after. */
+export function adminDatabase(): TestDatabase {
+  return databaseAt(inject('postgres'));
+}
+
+export function databaseAt(url: string, name = new URL(url).pathname.slice(1)): TestDatabase {
+  const target = new URL(url);
+  target.pathname = `/${name}`;
+  return { name, url: target.href, query: (text, values) => query(target.href, text, values) };
 }
 
 async function query(

@@ -22,6 +22,12 @@ export function checkKey(key: string): void {
   }
 }
 
+/** Who asks for what. */
+export function checkLease({ key, owner }: { readonly key: string; readonly owner: string }): void {
+  checkKey(key);
+  checkText(owner, 'owner');
+}
+
 const LONE_SURROGATE = /\p{Cs}/u;
 
 function isWellFormed(text: string): boolean {
