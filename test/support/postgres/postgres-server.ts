@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import {
   type PostgresPrograms,
   postgresPrograms,
@@ -85,8 +86,25 @@ export class PostgresServer implements AsyncDisposable {
     if (child !== undefined && child.exitCode === null && child.signalCode === null) {
       const exited = once(child, 'exit');
       child.kill(signal);
+      // One that is paused hears nothing else.
+      child.kill('SIGCONT');
       await exited;
     }
+  }
+
+  /** Stops the server and all of its sessions in the middle of whatever they do; gives what lets them go on. */
+  async pause(): Promise<() => void> {
+    const pids = [this.child?.pid as number, ...(await this.sessions())];
+    const signal = (name: NodeJS.Signals): void => pids.forEach((pid) => signalIfThere(pid, name));
+    signal('SIGSTOP');
+    return () => signal('SIGCONT');
+  }
+
+  /** Starts the server as a standby, which only reads. */
+  async becomeStandby(): Promise<void> {
+    await this.kill('SIGINT');
+    await writeFile(join(this.data, 'standby.signal'), '');
+    await this.startAgain();
   }
 
   async stop(): Promise<void> {
@@ -97,6 +115,14 @@ export class PostgresServer implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  private async sessions(): Promise<readonly number[]> {
+    const client = new Client({ connectionString: this.url() });
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pid FROM pg_stat_activity');
+    await client.end();
+    return rows.map(({ pid }) => pid);
   }
 
   private get data(): string {
@@ -111,6 +137,14 @@ export class PostgresServer implements AsyncDisposable {
   private readonly killNow = (): void => {
     this.child?.kill('SIGQUIT');
   };
+}
+
+function signalIfThere(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // The session has ended meanwhile.
+  }
 }
 
 /** The server's user must get through to its data, and `mkdtemp` lets nobody through. */
@@ -158,7 +192,7 @@ function untilReady(child: ChildProcess): Promise<void> {
     // Read on for as long as it runs, or its pipe runs full.
     child.stderr?.on('data', (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-10_000);
-      if (output.includes('ready to accept connections')) {
+      if (/ready to accept (read-only )?connections/.test(output)) {
         clearTimeout(timer);
         resolve();
       }
