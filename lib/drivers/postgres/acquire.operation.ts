@@ -30,28 +30,23 @@ const DECIDE = `(owner, expires, last, n, wanted) = (
       ELSE greatest(l.wanted, c.now - excluded.wanted) END
   FROM ${ONE_CLOCK})`;
 
-const ANSWER = `SELECT key, owner, (expires - ${CLOCK})::text, last::text, n::text
-FROM (SELECT * FROM taken UNION ALL SELECT * FROM busy) answers`;
+const ANSWER = `(expires - ${CLOCK})::text, last::text, n::text`;
 
 /** A held lock that is marked as wanted for long enough needs no write, so it is denied by a plain read. */
-const isBusy = (owner: string, want: string): string =>
-  `h.expires > c.now AND h.owner IS DISTINCT FROM ${owner} AND (${want} = 0 OR h.wanted >= c.now + ${want})`;
+const IS_BUSY = `h.expires > c.now AND h.owner IS DISTINCT FROM r.owner AND (r.want = 0 OR h.wanted >= c.now + r.want)`;
 
-const insertInto = (table: string, source: string): string => `taken AS (
-INSERT INTO ${table} AS l (key, owner, expires, last, n, wanted)
+const insertInto = (table: string, source: string): string => `INSERT INTO ${table} AS l
+  (key, owner, expires, last, n, wanted)
 ${source}
-ON CONFLICT (key) DO UPDATE SET ${DECIDE}
-RETURNING l.key, l.owner, l.expires, l.last, l.n)`;
+ON CONFLICT (key) DO UPDATE SET ${DECIDE}`;
 
-const acquireOne = (table: string): string => `WITH busy AS MATERIALIZED (
-SELECT h.key, h.owner, h.expires, h.last, h.n FROM ${table} h CROSS JOIN ${ONE_CLOCK}
-WHERE h.key = $1 AND ${isBusy('$2', '$5::bigint')}
-), ${insertInto(
-  table,
-  `SELECT $1, $2, c.now + $3::bigint, c.now, -$4::integer, -$5::bigint FROM ${ONE_CLOCK}
-WHERE NOT EXISTS (SELECT FROM busy)`,
-)}
-${ANSWER}`;
+/** For a lone request, which mostly finds its lock free: a plain read before it would cost as much as it does. */
+const acquireOne = (table: string): string =>
+  `${insertInto(
+    table,
+    `SELECT $1, $2, c.now + $3::bigint, c.now, -$4::integer, -$5::bigint FROM ${ONE_CLOCK}`,
+  )}
+RETURNING l.key, l.owner, ${ANSWER}`;
 
 /** The ordered INSERT is all that locks rows: to lock those that are there first would deadlock with those that are not. */
 const acquireMany = (table: string): string => `WITH r AS MATERIALIZED (
@@ -60,14 +55,19 @@ SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::integer[], $5::bi
 ), busy AS MATERIALIZED (
 SELECT h.key, h.owner, h.expires, h.last, h.n
 FROM r CROSS JOIN ${ONE_CLOCK} JOIN ${table} h ON h.key = r.key COLLATE "C"
-WHERE ${isBusy('r.owner', 'r.want')}
-), ${insertInto(
+WHERE ${IS_BUSY}
+), taken AS (
+${insertInto(
   table,
   `SELECT r.key, r.owner, c.now + r.ttl, c.now, -r.asked, -r.want FROM r CROSS JOIN ${ONE_CLOCK}
 WHERE NOT EXISTS (SELECT FROM busy WHERE busy.key = r.key COLLATE "C")
 ORDER BY r.key COLLATE "C"`,
 )}
-${ANSWER}`;
+RETURNING l.key, l.owner, l.expires, l.last, l.n)
+SELECT key, owner, ${ANSWER} FROM (SELECT * FROM taken UNION ALL SELECT * FROM busy) answers`;
+
+/** So many keys that were denied are remembered. */
+const MOST_DENIED = 10_000;
 
 /** Takes locks that are free, expired or the owner's already. */
 export class AcquireOperation implements Operation<AcquireRequest, Acquired | Denial> {
@@ -75,6 +75,8 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
   readonly #one: string;
   readonly #many: string;
   readonly #longest: number;
+  /** Keys that were busy when they were last asked for, and probably still are. */
+  readonly #denied = new Set<string>();
 
   constructor(table: string, retention: number) {
     this.#one = acquireOne(table);
@@ -98,7 +100,7 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
       tokens,
       microseconds(wantFor),
     ]);
-    return requests.length === 1
+    return requests.length === 1 && !this.#denied.has(requests[0]?.key ?? '')
       ? { name: 'lock-acquire', text: this.#one, values: values[0] as unknown[] }
       : { name: 'lock-acquire-many', text: this.#many, values: transpose(values) };
   }
@@ -111,9 +113,23 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
     const found = byKey(rows);
     return requests.map((request) => {
       const answer = answerTo(request, found.get(request.key));
+      this.#remember(request.key, answer);
       // Its token may be from a clock that was read long ago.
       return ms > this.#longest && 'firstToken' in answer ? tooLate(request.key) : answer;
     });
+  }
+
+  /** The lock was busy, but has been released since. */
+  expectFree(key: string): void {
+    this.#denied.delete(key);
+  }
+
+  #remember(key: string, answer: Acquired | Denial | Error): void {
+    if ('firstToken' in answer) {
+      this.#denied.delete(key);
+    } else if (this.#denied.size < MOST_DENIED) {
+      this.#denied.add(key);
+    }
   }
 }
 

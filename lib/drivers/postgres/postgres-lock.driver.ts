@@ -47,6 +47,7 @@ export class PostgresLockDriver implements LockDriver {
   readonly #acquiring: Lanes;
   /** Renewals and releases never stand behind acquires. */
   readonly #keeping: Lanes;
+  readonly #acquire: AcquireOperation;
   readonly #acquires: Batcher<AcquireRequest, Acquired | Denial>;
   readonly #renewals: Batcher<RenewRequest, RenewResult>;
   readonly #releases: Batcher<ReleaseRequest, ReleaseResult>;
@@ -67,7 +68,8 @@ export class PostgresLockDriver implements LockDriver {
     this.#settings = settings;
     this.#keeping = lanes(1);
     this.#acquiring = lanes(poolSize - (notify ? 2 : 1));
-    this.#acquires = new Batcher(this.#acquiring, new AcquireOperation(table, retention));
+    this.#acquire = new AcquireOperation(table, retention);
+    this.#acquires = new Batcher(this.#acquiring, this.#acquire);
     this.#renewals = new Batcher(this.#keeping, new RenewOperation(table));
     this.#releases = new Batcher(this.#keeping, new ReleaseOperation(table, channel));
     this.#administration = new Administration(table, channel);
@@ -108,8 +110,7 @@ export class PostgresLockDriver implements LockDriver {
 
   /** Only where notices work, as far as is known: without them waiters ask again and again. */
   get onReleased(): ((key: string, listener: () => void) => Unsubscribe) | undefined {
-    const listener = this.#listener;
-    return listener?.works ? (key, tell) => listener.subscribe(key, tell) : undefined;
+    return this.#listener?.works ? this.#subscribe : undefined;
   }
 
   async inspect(key: string): Promise<LockRecord | null> {
@@ -144,6 +145,14 @@ export class PostgresLockDriver implements LockDriver {
     await Promise.race([Promise.all([this.#keeping.idle(), this.#acquiring.idle()]), over]);
     clearTimeout(timer);
   }
+
+  readonly #subscribe = (key: string, tell: () => void): Unsubscribe => {
+    const heard = (): void => {
+      this.#acquire.expectFree(key);
+      tell();
+    };
+    return this.#listener?.subscribe(key, heard) ?? (() => undefined);
+  };
 
   #granted({ firstToken, tokens, isNew }: Acquired): Grant {
     if (isNew) {

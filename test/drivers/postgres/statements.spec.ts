@@ -69,7 +69,23 @@ describe('an operation', () => {
     const { key } = lease();
     const answers = await Promise.all([1, 2, 3].map(() => driver.acquire(lease(key))));
     expect(answers.map((answer) => 'firstToken' in answer)).toEqual([true, false, false]);
-    expect(pool.names()).toEqual(['lock-acquire', 'lock-acquire', 'lock-acquire']);
+    expect(pool.names()).toHaveLength(3);
+  });
+
+  it('writes nothing where a lock is busy as before and marked as wanted for longer', async () => {
+    const own = lease();
+    const versions = async (): Promise<unknown> =>
+      (await database.query('SELECT xmin FROM distributed_lock WHERE key = $1', [own.key]))[0];
+    const ask = (wantFor?: number): Promise<unknown> =>
+      driver.acquire({ ...own, owner: 'b:1#1', wantFor });
+    await driver.acquire(own);
+    await ask(50_000);
+    const before = await versions();
+    expect(await ask()).toMatchObject({ owner: own.owner, retryAfter: expect.any(Number) });
+    await ask(10_000);
+    expect(await versions()).toEqual(before);
+    await ask(90_000);
+    expect(await versions()).not.toEqual(before);
   });
 
   it('does without a name, in a transaction of its own, where sessions are shared', async () => {
