@@ -10,7 +10,7 @@ import { spreadOf } from './spread.js';
 
 const HOLD_MS = 4;
 const ROUNDS = 7;
-const UPSERTS = 200;
+const UPSERTS = 80;
 const TURNS = 40;
 const POLLED_TURNS = 15;
 const [mode, url = '', notify = '', turns = ''] = process.argv.slice(2);
@@ -22,7 +22,10 @@ interface Held {
 }
 
 if (mode === '--handover') {
-  const held = await holdInTurns(url, notify === 'true', Number(turns));
+  const locks = await open(url, notify === 'true');
+  process.send?.('ready');
+  await once(process, 'message');
+  const held = await holdInTurns(locks, Number(turns));
   process.send?.(held, () => process.disconnect());
 }
 
@@ -61,6 +64,7 @@ export async function handover(connectionString: string): Promise<Finding[]> {
   ];
 }
 
+/** Each after a pause like that before a release: a process that has just been busy is faster. */
 async function upserts(connectionString: string): Promise<number[]> {
   const client = new Client({ connectionString });
   await client.connect();
@@ -68,6 +72,7 @@ async function upserts(connectionString: string): Promise<number[]> {
   const text = `INSERT INTO upsert VALUES ($1, 1) ON CONFLICT (key) DO UPDATE SET n = upsert.n + 1`;
   const times: number[] = [];
   for (let i = 0; i < UPSERTS; i++) {
+    await sleep(HOLD_MS);
     const start = now();
     await client.query({ name: 'upsert', text, values: ['key'] });
     times.push(now() - start);
@@ -76,7 +81,7 @@ async function upserts(connectionString: string): Promise<number[]> {
   return times;
 }
 
-/** From each release to the grant that followed it in the other process. */
+/** From each release to the grant that followed it in the other process; both begin together. */
 async function gaps(
   connectionString: string,
   withNotify: boolean,
@@ -88,12 +93,16 @@ async function gaps(
     String(withNotify),
     String(count),
   ]);
-  const theirs = once(child, 'message') as Promise<[Held[]]>;
-  const ours = await holdInTurns(connectionString, withNotify, count);
-  const [others] = await theirs;
+  const locks = await open(connectionString, withNotify);
+  await once(child, 'message');
+  child.send('go');
+  const [ours, [theirs]] = await Promise.all([
+    holdInTurns(locks, count),
+    once(child, 'message') as Promise<[Held[]]>,
+  ]);
   const all = [
     ...ours.map((held) => ({ ...held, mine: true })),
-    ...others.map((held) => ({ ...held, mine: false })),
+    ...theirs.map((held) => ({ ...held, mine: false })),
   ].toSorted((a, b) => a.from - b.from);
   return all.flatMap((held, i) => {
     const before = all[i - 1];
@@ -101,17 +110,17 @@ async function gaps(
   });
 }
 
-async function holdInTurns(
-  connectionString: string,
-  withNotify: boolean,
-  count: number,
-): Promise<Held[]> {
+async function open(connectionString: string, withNotify: boolean): Promise<LockService> {
   const driver = new PostgresLockDriver({ connectionString, notify: withNotify });
   const locks = new LockService({ driver, drainTimeout: 0 });
   await locks.onModuleInit();
+  return locks;
+}
+
+async function holdInTurns(locks: LockService, count: number): Promise<Held[]> {
   const held: Held[] = [];
   for (let i = 0; i < count; i++) {
-    const lock = await locks.acquire(`handover:${withNotify}`, { wait: Infinity });
+    const lock = await locks.acquire('handover', { wait: Infinity });
     const from = now();
     await sleep(HOLD_MS);
     held.push({ from, until: now() });

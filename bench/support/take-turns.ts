@@ -15,9 +15,9 @@ export async function takeTurns(
     wall: [] as number[],
   }));
   for (let set = -WARM_UPS; set < SETS; set++) {
-    for (const [i, { run }] of contestants.entries()) {
+    for (const [i, contestant] of contestants.entries()) {
       const start = { cpu: cpuTime(), wall: performance.now() };
-      await run(operations);
+      await contestant.run(operations);
       if (set >= 0) {
         times[i]?.cpu.push(((cpuTime() - start.cpu) * 1e6) / operations);
         times[i]?.wall.push(((performance.now() - start.wall) * 1e6) / operations);
