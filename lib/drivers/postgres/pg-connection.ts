@@ -2,10 +2,13 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { ClientFactory } from './client-factory.js';
 import { type AnswerLimit, answerWithin } from './answer-limit.js';
 import type { PgClient, Row } from './pg-port.js';
-import { driverError } from './postgres-error.js';
+import { codeOf, driverError } from './postgres-error.js';
 import type { Protocol } from './protocol.js';
 import type { Statement } from './statement.js';
 import { ANSWER_SLACK, STATEMENT_TIMEOUT } from './timeouts.js';
+
+/** The server takes no writes any more: after a failover another one does, and a new connection may lead there. */
+const READ_ONLY = '25006';
 
 /** How long a friendly end may take before the socket is destroyed. */
 const GOODBYE_TIMEOUT = 500;
@@ -18,6 +21,7 @@ export class PgConnection {
   readonly #create: ClientFactory;
   readonly #protocol: Protocol;
   #client: PgClient | null = null;
+  #opening: PgClient | null = null;
   #closed = false;
 
   constructor(create: ClientFactory, protocol: Protocol) {
@@ -39,6 +43,9 @@ export class PgConnection {
     this.#closed = true;
     const client = this.#client;
     this.#client = null;
+    if (this.#opening !== null) {
+      destroy(this.#opening);
+    }
     if (client !== null) {
       await sayGoodbye(client);
     }
@@ -57,6 +64,11 @@ export class PgConnection {
     };
     try {
       return await answerWithin(this.#protocol.send(client, statement), limit);
+    } catch (error) {
+      if (codeOf(error) === READ_ONLY) {
+        this.#drop(client);
+      }
+      throw error;
     } finally {
       client.unref?.();
     }
@@ -68,19 +80,25 @@ export class PgConnection {
     // Without a listener the end of an idle connection would end the process.
     client.on('error', () => this.#drop(client));
     client.on('end', () => this.#drop(client));
+    this.#opening = client;
     try {
-      await client.connect();
-      await answerWithin(this.#protocol.begin(client), {
-        ms: STATEMENT_TIMEOUT + ANSWER_SLACK,
-        onSilence: () => destroy(client),
-      });
-      this.#refuseIfClosed();
+      await this.#begin(client);
     } catch (error) {
       destroy(client);
       throw error;
+    } finally {
+      this.#opening = null;
     }
     this.#client = client;
     return client;
+  }
+
+  async #begin(client: PgClient): Promise<void> {
+    this.#refuseIfClosed();
+    await client.connect();
+    const limit = { ms: STATEMENT_TIMEOUT + ANSWER_SLACK, onSilence: () => destroy(client) };
+    await answerWithin(this.#protocol.begin(client), limit);
+    this.#refuseIfClosed();
   }
 
   #refuseIfClosed(): void {

@@ -232,19 +232,27 @@ describe('a statement that fails', () => {
     'because %s is told with what to do, and the connection is used again',
     async (_, code, message) => {
       const [lease, other] = [newLease(), newLease()];
+      const shared = newDriver({ prepare: false });
       await driver.acquire(lease);
+      await shared.inspect(lease.key);
       await failWith(code);
-      for (const promise of [driver.acquire(other), driver.renew([lease]), driver.release(lease)]) {
-        await expect(promise).rejects.toMatchObject({
-          code: 'LOCK_DRIVER',
-          message: expect.stringMatching(message),
-          cause: expect.objectContaining({ code }),
-        });
-      }
+      const failing = [driver, shared].flatMap((each) => [
+        each.acquire(other),
+        each.renew([lease]),
+        each.release(lease),
+      ]);
+      const expected = {
+        code: 'LOCK_DRIVER',
+        message: expect.stringMatching(message),
+        cause: expect.objectContaining({ code }),
+      };
+      await Promise.all(failing.map((each) => expect(each).rejects.toMatchObject(expected)));
       const waiting = service.acquire(other.key, { ttl: HOUR, wait: 100 });
       await expect(waiting).rejects.toHaveProperty('code', 'LOCK_DRIVER');
       await database.query('DROP FUNCTION fail() CASCADE');
       expect(await driver.renew([lease])).toEqual([{ renewed: true }]);
+      expect(await shared.renew([lease])).toEqual([{ renewed: true }]);
+      expect(await shared.acquire(other)).toHaveProperty('firstToken');
       expect(await driver.acquire(other)).toHaveProperty('firstToken');
     },
   );
@@ -273,6 +281,7 @@ describe('a server that takes no writes', () => {
     await writer.query('SET default_transaction_read_only = off');
     await writer.query('ALTER DATABASE postgres RESET default_transaction_read_only');
     await writer.end();
+    expect(await newcomer.acquire(newLease())).toHaveProperty('firstToken');
   });
 
   it('is refused by connect() if it is a standby', async () => {

@@ -7,6 +7,7 @@ import { serverUser } from './postgres-programs.js';
 import { freePort } from './postgres-server.js';
 
 const START_TIMEOUT = 10_000;
+const PORT_TRIES = 5;
 
 /** A PgBouncer of our own in front of one database, on a free port of this machine. */
 export class PgBouncer implements AsyncDisposable {
@@ -26,16 +27,20 @@ export class PgBouncer implements AsyncDisposable {
   ): Promise<PgBouncer> {
     const folder = await mkdtemp(join(tmpdir(), 'pgbouncer-test-'));
     await chmod(folder, 0o755);
-    const port = await freePort();
-    const config = join(folder, 'pgbouncer.ini');
-    await writeFile(config, configuration(new URL(database), port, settings));
-    // It refuses to run as root.
-    const user = await serverUser();
-    const child = spawn(program, [config], { ...user, stdio: ['ignore', 'ignore', 'pipe'] });
-    await untilReady(child);
-    const url = new URL(database);
-    url.host = `127.0.0.1:${port}`;
-    return new PgBouncer(url.href, folder, child);
+    for (let tries = 1; ; tries++) {
+      const port = await freePort();
+      try {
+        const child = await run(program, folder, configuration(new URL(database), port, settings));
+        const url = new URL(database);
+        url.host = `127.0.0.1:${port}`;
+        return new PgBouncer(url.href, folder, child);
+      } catch (error) {
+        if (tries === PORT_TRIES) {
+          await rm(folder, { recursive: true, force: true });
+          throw error;
+        }
+      }
+    }
   }
 
   async stop(): Promise<void> {
@@ -55,6 +60,16 @@ export class PgBouncer implements AsyncDisposable {
   private readonly kill = (): void => {
     this.child.kill('SIGKILL');
   };
+}
+
+async function run(program: string, folder: string, config: string): Promise<ChildProcess> {
+  const file = join(folder, 'pgbouncer.ini');
+  await writeFile(file, config);
+  // It refuses to run as root.
+  const user = await serverUser();
+  const child = spawn(program, [file], { ...user, stdio: ['ignore', 'ignore', 'pipe'] });
+  await untilReady(child);
+  return child;
 }
 
 function configuration(

@@ -15,6 +15,7 @@ import {
 
 const run = promisify(execFile);
 const START_TIMEOUT = 30_000;
+const PORT_TRIES = 5;
 
 /** How to start a server. */
 export interface PostgresServerOptions {
@@ -33,9 +34,9 @@ export interface PostgresServerOptions {
 /** A PostgreSQL server of our own, on a free port of this machine and in a folder that goes with it. */
 export class PostgresServer implements AsyncDisposable {
   private child: ChildProcess | undefined;
+  private listensOn = 0;
 
   private constructor(
-    readonly port: number,
     private readonly folder: string,
     private readonly programs: PostgresPrograms,
     private readonly user: ProcessUser,
@@ -45,16 +46,12 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
-    const [programs, user, port] = await Promise.all([
-      postgresPrograms(),
-      serverUser(),
-      freePort(),
-    ]);
+    const [programs, user] = await Promise.all([postgresPrograms(), serverUser()]);
     const folder = await makeFolder(user);
-    const server = new PostgresServer(port, folder, programs, user, settingsOf(options));
+    const server = new PostgresServer(folder, programs, user, settingsOf(options));
     try {
       await server.initialise();
-      await server.startAgain();
+      await server.startSomewhere();
       return server;
     } catch (error) {
       await server.stop();
@@ -64,6 +61,10 @@ export class PostgresServer implements AsyncDisposable {
 
   get host(): string {
     return '127.0.0.1';
+  }
+
+  get port(): number {
+    return this.listensOn;
   }
 
   /** Where to connect to; the role may do everything. */
@@ -115,6 +116,20 @@ export class PostgresServer implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  /** A port that was free may be taken meanwhile. */
+  private async startSomewhere(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      this.listensOn = await freePort();
+      try {
+        return await this.startAgain();
+      } catch (error) {
+        if (tries === PORT_TRIES || !String(error).includes('Address already in use')) {
+          throw error;
+        }
+      }
+    }
   }
 
   private async sessions(): Promise<readonly number[]> {
