@@ -5,7 +5,11 @@ import { ObservedPool } from '../../support/postgres/observed-pool.js';
 import { usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
-const database = usePostgres({ synchronous_commit: 'off' });
+const database = usePostgres({
+  synchronous_commit: 'off',
+  default_transaction_isolation: 'serializable',
+  statement_timeout: '1h',
+});
 const admin = new Pool({ connectionString: database.url });
 let pool: ObservedPool;
 beforeAll(() => {
@@ -144,9 +148,10 @@ describe('a commit', () => {
     const first = newDriver();
     await first.connect();
     await database.query(`
-      CREATE TABLE commits (operation text, mode text, isolation text);
+      CREATE TABLE commits (operation text, mode text, isolation text, patience text);
       CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-        INSERT INTO commits VALUES (TG_OP, current_setting('synchronous_commit'), current_setting('transaction_isolation'));
+        INSERT INTO commits VALUES (TG_OP, current_setting('synchronous_commit'), current_setting('transaction_isolation'),
+          current_setting('statement_timeout') || ' ' || current_setting('lock_timeout'));
         RETURN NULL;
       END $$;
       CREATE CONSTRAINT TRIGGER tell AFTER INSERT OR UPDATE ON distributed_lock
@@ -171,6 +176,21 @@ describe('a commit', () => {
       await own.acquire({ ...one, owner: 'b:1#1' });
       await own.renew([{ ...one, owner: 'b:1#1' }]);
       expect((await modes()).slice(5)).toEqual(['on', 'on']);
+    },
+  );
+
+  it.each([true, false])(
+    'ends a transaction in READ COMMITTED whose statements have limits (prepare: %s)',
+    async (prepare) => {
+      const own = newDriver({ prepare });
+      const each = lease();
+      await own.acquire(each);
+      await own.renew([each]);
+      await own.release(each);
+      const limited = { isolation: 'read committed', patience: '5s 2s' };
+      expect(await database.query('SELECT isolation, patience FROM commits')).toEqual(
+        Array(3).fill(limited),
+      );
     },
   );
 
