@@ -48,6 +48,10 @@ export default defineConfig({
             'test/support/redis.global-setup.ts',
             'test/support/postgres/postgres.global-setup.ts',
           ],
+          // Patience with servers on a busy machine, not a claim about speed.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 20_000 } },
         },
       },
       {

@@ -90,6 +90,7 @@ export class ReleaseListener {
       if (await this.#hearsItself()) {
         this.#live(client);
       } else {
+        await this.#unlisten(client);
         this.#failed(client, this.#options.trusting ? RETRY.broken : RETRY.silent);
       }
     } catch {
@@ -113,6 +114,13 @@ export class ReleaseListener {
     const listening = client.query({ text: `LISTEN "${this.#options.channel}"` });
     await answerWithin(listening, { ms: PROBE_TIMEOUT, onSilence: () => destroy(client) });
     client.unref?.();
+  }
+
+  /** A pooler hands the session to others: it shall not get notices that nobody there expects. */
+  async #unlisten(client: PgClient): Promise<void> {
+    const ended = client.query({ text: `UNLISTEN "${this.#options.channel}"` });
+    const limit = { ms: PROBE_TIMEOUT, onSilence: () => destroy(client) };
+    await answerWithin(ended, limit).catch(() => undefined);
   }
 
   /** From another connection: a pooler would hand a session's own notices back to it. */

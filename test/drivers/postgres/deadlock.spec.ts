@@ -50,5 +50,5 @@ describe('statements of several rows', () => {
     await Promise.all(workers);
     expect(failures).toEqual([]);
     expect(pool.opened).toBe(6);
-  }, 120_000);
+  });
 });

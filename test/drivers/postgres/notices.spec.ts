@@ -86,7 +86,7 @@ describe('notices of release', () => {
     const heard = listen(own, key);
     await expect.poll(() => heard.count).toBe(1);
     await cutListeners();
-    await expect.poll(() => heard.count, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => heard.count).toBe(2);
     await hold(own, key, HOUR);
     await own.release({ key, owner: 'a:1#1' });
     await expect.poll(() => heard.count).toBe(3);
@@ -100,7 +100,7 @@ describe('notices of release', () => {
     await cutListeners();
     await expect.poll(() => own.onReleased).toBeUndefined();
     await server.query(`ALTER DATABASE ${database.name} ALLOW_CONNECTIONS true`);
-    await expect.poll(() => own.onReleased, { timeout: 10_000 }).toBeDefined();
+    await expect.poll(() => own.onReleased).toBeDefined();
     expect(driver({ notify: false }).onReleased).toBeUndefined();
   });
 
@@ -170,7 +170,7 @@ describe.skipIf(program.kind === 'none')('behind a pooler that shares sessions',
     const own = driver({ ...pooled, connectionString: sessions.url });
     const key = newKey();
     await hold(own, key, HOUR);
-    await expect.poll(() => own.onReleased, { timeout: 10_000 }).toBeDefined();
+    await expect.poll(() => own.onReleased).toBeDefined();
     const heard = listen(own, key);
     await own.release({ key, owner: 'a:1#1' });
     await expect.poll(() => heard.count).toBe(1);

@@ -82,7 +82,7 @@ describe('locks that were free for the retention', () => {
       await age('one-off', 11);
     }
     await use('last', 2000);
-    await expect.poll(() => countOf('one-off'), { timeout: 10_000 }).toBeLessThan(4000);
+    await expect.poll(() => countOf('one-off')).toBeLessThan(4000);
   });
 
   it('are left alone while somebody has locked their row', async () => {

@@ -188,9 +188,8 @@ describe('a commit', () => {
       await own.renew([each]);
       await own.release(each);
       const limited = { isolation: 'read committed', patience: '5s 2s' };
-      expect(await database.query('SELECT isolation, patience FROM commits')).toEqual(
-        Array(3).fill(limited),
-      );
+      const transactions = await database.query('SELECT isolation, patience FROM commits');
+      expect(transactions).toEqual([limited, limited, limited]);
     },
   );
 

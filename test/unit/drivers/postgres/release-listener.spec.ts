@@ -1,12 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClientFactory } from '../../../../lib/drivers/postgres/client-factory.js';
 import type { Lanes } from '../../../../lib/drivers/postgres/lanes.js';
-import type { PgClient, PgEvents } from '../../../../lib/drivers/postgres/pg-port.js';
+import type {
+  PgClient,
+  PgEvents,
+  PgQuery,
+  PgResult,
+} from '../../../../lib/drivers/postgres/pg-port.js';
 import { ReleaseListener } from '../../../../lib/drivers/postgres/release-listener.js';
 
 /** A client that connects, listens and hears what the test says. */
 class StubClient implements PgClient {
   readonly #listeners: Partial<PgEvents> = {};
+  readonly sent: string[] = [];
   destroyed = false;
   readonly connection = { stream: { destroy: () => void (this.destroyed = true) } };
 
@@ -18,8 +24,9 @@ class StubClient implements PgClient {
     }
   }
 
-  query(): Promise<never> {
-    return Promise.resolve({ command: 'LISTEN', rows: [] } as never);
+  async query({ text }: PgQuery): Promise<PgResult> {
+    this.sent.push(text);
+    return { command: null, rows: [] };
   }
 
   async end(): Promise<void> {
@@ -107,6 +114,7 @@ describe('the listener', () => {
     expect(listener.works).toBe(false);
     expect(heard).toBe(0);
     expect(clients[0]?.destroyed).toBe(true);
+    expect(clients[0]?.sent).toEqual(['LISTEN "c"', 'UNLISTEN "c"']);
     await vi.advanceTimersByTimeAsync(59_000);
     expect(clients).toHaveLength(1);
     delivers = true;
