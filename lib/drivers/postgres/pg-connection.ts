@@ -2,7 +2,7 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { ClientFactory } from './client-factory.js';
 import { type AnswerLimit, answerWithin } from './answer-limit.js';
 import type { PgClient, Row } from './pg-port.js';
-import { codeOf, driverError } from './postgres-error.js';
+import { codeOf, driverError, isOfServer } from './postgres-error.js';
 import type { Protocol } from './protocol.js';
 import type { Statement } from './statement.js';
 import { ANSWER_SLACK, STATEMENT_TIMEOUT } from './timeouts.js';
@@ -65,7 +65,7 @@ export class PgConnection {
     try {
       return await answerWithin(this.#protocol.send(client, statement), limit);
     } catch (error) {
-      if (codeOf(error) === READ_ONLY) {
+      if (!isOfServer(error) || codeOf(error) === READ_ONLY) {
         this.#drop(client);
       }
       throw error;

@@ -24,6 +24,11 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** Whether the server has answered with this error, and not the connection failed. */
+export function isOfServer(error: unknown): boolean {
+  return typeof (error as { readonly severity?: unknown } | undefined)?.severity === 'string';
+}
+
 /** The error with what to do about it; what is an error of this package already stays as it is. */
 export function driverError(cause: unknown, keys: readonly string[] = []): LockError {
   if (cause instanceof LockError) {
