@@ -1,15 +1,13 @@
-import { Pool } from 'pg';
 import * as vitest from 'vitest';
 import { PostgresLockDriver } from '../../lib/drivers/postgres/postgres-lock.driver.js';
 import type { ConformanceOptions } from '../../lib/testing/conformance/conformance-options.js';
 import { describeLockDriver } from '../../lib/testing/driver-conformance.js';
 import { describeLockService } from '../../lib/testing/service-conformance.js';
 import { conformanceOn } from '../support/postgres/conformance-on.js';
-import { usePostgres } from '../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../support/postgres/use-postgres.js';
 
 const database = usePostgres();
-const pool = new Pool({ connectionString: database.url });
-vitest.afterAll(() => pool.end());
+const pool = usePool(database.url);
 
 const postgres: ConformanceOptions = {
   name: 'postgres',

@@ -6,6 +6,7 @@ import { checkLease } from './checks.js';
 import type { Row } from './pg-port.js';
 import { CLOCK, ONE_CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
+import { SMALLEST_RETENTION } from './timeouts.js';
 import { checkTokens, microseconds, milliseconds } from './units.js';
 
 /** What became of a request, and whether the lock had no row before. */
@@ -66,6 +67,9 @@ ORDER BY r.key COLLATE "C"`,
 RETURNING l.key, l.owner, l.expires, l.last, l.n)
 SELECT key, owner, ${ANSWER} FROM (SELECT * FROM taken UNION ALL SELECT * FROM busy) answers`;
 
+/** Half of the retention, by the shortest that any process of those who share the table may have. */
+const LONGEST_GRANT = SMALLEST_RETENTION / 2;
+
 /** So many keys that were denied are remembered. */
 const MOST_DENIED = 10_000;
 
@@ -74,14 +78,12 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
   readonly limit = 128;
   readonly #one: string;
   readonly #many: string;
-  readonly #longest: number;
   /** Keys that were busy when they were last asked for, and probably still are. */
   readonly #denied = new Set<string>();
 
-  constructor(table: string, retention: number) {
+  constructor(table: string) {
     this.#one = acquireOne(table);
     this.#many = acquireMany(table);
-    this.#longest = retention / 2;
   }
 
   check(request: AcquireRequest): void {
@@ -115,7 +117,7 @@ export class AcquireOperation implements Operation<AcquireRequest, Acquired | De
       const answer = answerTo(request, found.get(request.key));
       this.#remember(request.key, answer);
       // Its token may be from a clock that was read long ago.
-      return ms > this.#longest && 'firstToken' in answer ? tooLate(request.key) : answer;
+      return ms > LONGEST_GRANT && 'firstToken' in answer ? tooLate(request.key) : answer;
     });
   }
 

@@ -68,7 +68,7 @@ export class PostgresLockDriver implements LockDriver {
     this.#settings = settings;
     this.#keeping = lanes(1);
     this.#acquiring = lanes(poolSize - (notify ? 2 : 1));
-    this.#acquire = new AcquireOperation(table, retention);
+    this.#acquire = new AcquireOperation(table);
     this.#acquires = new Batcher(this.#acquiring, this.#acquire);
     this.#renewals = new Batcher(this.#keeping, new RenewOperation(table));
     this.#releases = new Batcher(this.#keeping, new ReleaseOperation(table, channel));

@@ -1,16 +1,17 @@
-import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LockService } from '../../../lib/lock.service.js';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
 import { APPLICATION_NAME } from '../../../lib/drivers/postgres/client-factory.js';
 import { ObservedPool } from '../../support/postgres/observed-pool.js';
-import { usePostgres } from '../../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
 const database = usePostgres();
-const pool = new Pool({ connectionString: database.url });
-beforeAll(() => new PostgresLockDriver(pool).connect());
-afterAll(() => pool.end());
+const pool = usePool(database.url);
+const small = usePool(database.url, { max: 2 });
+const migration = new PostgresLockDriver(pool);
+beforeAll(() => migration.connect());
+afterAll(() => migration.close());
 const driver = useDrivers(() => ({ pool }));
 
 const observed: ObservedPool[] = [];
@@ -121,7 +122,6 @@ describe('the connections of a driver', () => {
 
 describe('handlers that hold every connection of the pool', () => {
   it('get the locks that they wait for', async () => {
-    const small = new Pool({ connectionString: database.url, max: 2 });
     const [one, other] = [1, 2].map(
       () => new LockService({ driver: new PostgresLockDriver(small), drainTimeout: 0 }),
     ) as [LockService, LockService];
@@ -141,6 +141,5 @@ describe('handlers that hold every connection of the pool', () => {
     await Promise.all(Array.from({ length: 12 }, (_, i) => handler(i % 2 ? one : other, i)));
     expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i));
     await Promise.all([one[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]);
-    await small.end();
   });
 });

@@ -1,7 +1,6 @@
-import { Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
-import { usePostgres } from '../../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 import { Program } from '../../support/program.js';
 import type { Granted } from './fence.program.js';
 
@@ -16,8 +15,7 @@ interface Found {
 
 describe('fencing tokens', () => {
   const database = usePostgres();
-  const pool = new Pool({ connectionString: database.url });
-  afterAll(() => pool.end());
+  const pool = usePool(database.url);
 
   // Under the row's lock, so the numbers are in the order in which the lock went from one to the next.
   beforeAll(async () => {

@@ -1,9 +1,8 @@
-import { Pool } from 'pg';
 import * as vitest from 'vitest';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/postgres-lock.driver.js';
 import { describeLockDriver } from '../../../lib/testing/driver-conformance.js';
 import { conformanceOn } from '../../support/postgres/conformance-on.js';
-import { usePostgres } from '../../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 
 vitest.describe.each([
   { isolation: 'repeatable read', prepare: true },
@@ -11,8 +10,7 @@ vitest.describe.each([
   { isolation: 'serializable', prepare: false },
 ])('on a database whose default is $isolation, with prepare: $prepare', (how) => {
   const database = usePostgres({ default_transaction_isolation: how.isolation });
-  const pool = new Pool({ connectionString: database.url });
-  vitest.afterAll(() => pool.end());
+  const pool = usePool(database.url);
 
   describeLockDriver(vitest, {
     name: 'postgres',

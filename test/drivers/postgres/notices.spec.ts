@@ -1,16 +1,17 @@
-import { Client, Pool } from 'pg';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
 import { LockService } from '../../../lib/lock.service.js';
 import { PgBouncer } from '../../support/postgres/pgbouncer.js';
-import { adminDatabase, usePostgres } from '../../support/postgres/use-postgres.js';
+import { adminDatabase, usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
 const database = usePostgres();
 const server = adminDatabase();
-const pool = new Pool({ connectionString: database.url });
-beforeAll(() => new PostgresLockDriver(pool).connect());
-afterAll(() => pool.end());
+const pool = usePool(database.url);
+const migration = new PostgresLockDriver(pool);
+beforeAll(() => migration.connect());
+afterAll(() => migration.close());
 const driver = useDrivers(() => ({ pool }));
 
 const HOUR = 3_600_000;

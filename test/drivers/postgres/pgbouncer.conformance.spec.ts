@@ -18,6 +18,7 @@ vitest.describe.skipIf(program.kind === 'none')('behind PgBouncer in transaction
   vitest.beforeAll(async () => {
     pooler = await PgBouncer.start(program.kind === 'program' ? program.path : '', database.url);
     pool = new Pool({ connectionString: pooler.url });
+    pool.on('error', () => undefined);
   });
   vitest.afterAll(async () => {
     await pool.end();

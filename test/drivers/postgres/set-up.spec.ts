@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Client, Pool } from 'pg';
+import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
@@ -8,12 +8,11 @@ import {
   schema,
 } from '../../../lib/drivers/postgres/index.js';
 import { TypeOrmLockDriver } from '../../../lib/drivers/typeorm/index.js';
-import { usePostgres } from '../../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
 const database = usePostgres();
-const pool = new Pool({ connectionString: database.url });
-afterAll(() => pool.end());
+const pool = usePool(database.url);
 const driver = useDrivers(() => ({ pool }));
 
 const newTable = (): string => `locks_${randomUUID().slice(0, 8)}`;

@@ -1,4 +1,3 @@
-import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
 import { ObservedPool } from '../../support/postgres/observed-pool.js';
@@ -10,12 +9,11 @@ const database = usePostgres({
   default_transaction_isolation: 'serializable',
   statement_timeout: '1h',
 });
-const admin = new Pool({ connectionString: database.url });
 let pool: ObservedPool;
 beforeAll(() => {
   pool = new ObservedPool({ connectionString: database.url });
 });
-afterAll(() => Promise.all([pool.end(), admin.end()]));
+afterAll(() => pool.end());
 const newDriver = useDrivers(() => ({ pool }));
 
 let driver: PostgresLockDriver;

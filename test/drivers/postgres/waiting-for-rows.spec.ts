@@ -1,15 +1,14 @@
-import { Client, Pool } from 'pg';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Client } from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
-import { usePostgres } from '../../support/postgres/use-postgres.js';
+import { usePool, usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
 const CLOCK = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
 const HOUR = 3_600_000;
 
 const database = usePostgres();
-const pool = new Pool({ connectionString: database.url });
-afterAll(() => pool.end());
+const pool = usePool(database.url);
 const newDriver = useDrivers(() => ({ pool }));
 
 let driver: PostgresLockDriver;

@@ -15,6 +15,7 @@ export class ObservedPool extends Pool {
 
   constructor(config: PoolConfig) {
     super(config);
+    this.on('error', () => undefined);
     const { sent } = this;
     const opening = (): void => void this.opened++;
     Reflect.set(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
+import { Client, Pool, type PoolConfig } from 'pg';
 import { afterAll, beforeAll, inject } from 'vitest';
 
 /** A database of the shared server. */
@@ -22,6 +22,15 @@ export function usePostgres(settings: Readonly<Record<string, string>> = {}): Te
   });
   afterAll(() => query(admin, `DROP DATABASE ${name} WITH (FORCE)`));
   return databaseAt(admin, name);
+}
+
+/** A pool as an application has it, which ends after the tests of this file. */
+export function usePool(url: string, config: PoolConfig = {}): Pool {
+  const pool = new Pool({ connectionString: url, ...config });
+  // `end()` does not wait for the connections, and the database may go before they do.
+  pool.on('error', () => undefined);
+  afterAll(() => pool.end());
+  return pool;
 }
 
 /** The database of the shared server from which others are looked after. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AcquireOperation } from '../../../../lib/drivers/postgres/acquire.operation.js';
 
-const operation = new AcquireOperation('"public"."locks"', 10_000);
+const operation = new AcquireOperation('"public"."locks"');
 const request = { key: 'key', owner: 'a:1#1', ttl: 1000, tokens: 5 };
 const granted = ['key', 'a:1#1', '1000000', '1800000000000000', '5'];
 const denied = ['key', 'b:1#1', '1500', '1800000000000000', '5'];
