@@ -86,41 +86,39 @@ export class Batcher<Q extends { readonly key: string }, A> {
     return batch;
   }
 
-  async #send(connection: PgConnection, batch: readonly Pending<Q, A>[]): Promise<void> {
+  async #send(
+    connection: PgConnection,
+    batch: readonly Pending<Q, A>[],
+    isLastTry = batch.length === 1,
+  ): Promise<void> {
     const requests = batch.map(({ request }) => request);
     try {
-      await this.#run(connection, batch, this.#operation.statement(requests));
+      const sentAt = performance.now();
+      const rows = await connection.run(this.#statement(requests, isLastTry));
+      const answers = this.#operation.answers(requests, rows, performance.now() - sentAt);
+      batch.forEach((pending, i) => settle(pending, answers[i] as A | Error));
     } catch (error) {
-      const isShared = batch.length > 1 && mayBeOfOneRow(error);
-      await (isShared ? this.#sendApart(connection, batch) : rejectAll(batch, error));
+      await (isLastTry || !mayBeOfOneRow(error)
+        ? rejectAll(batch, error)
+        : this.#sendApart(connection, batch));
     }
+  }
+
+  #statement(requests: readonly Q[], isLastTry: boolean): Statement {
+    const isSecond = isLastTry && requests.length > 1;
+    const hurried = isSecond ? this.#operation.withoutWaiting?.(requests) : undefined;
+    return hurried ?? this.#operation.statement(requests);
   }
 
   /** One of them made the statement fail, and so nothing was done for any of them. */
   async #sendApart(connection: PgConnection, batch: readonly Pending<Q, A>[]): Promise<void> {
-    const requests = batch.map(({ request }) => request);
-    const statement = this.#operation.withoutWaiting?.(requests);
-    if (statement !== undefined) {
-      await this.#run(connection, batch, statement).catch((error: unknown) =>
-        rejectAll(batch, error),
-      );
+    if (this.#operation.withoutWaiting) {
+      await this.#send(connection, batch, true);
       return;
     }
     for (const pending of batch) {
       await this.#send(connection, [pending]);
     }
-  }
-
-  async #run(
-    connection: PgConnection,
-    batch: readonly Pending<Q, A>[],
-    statement: Statement,
-  ): Promise<void> {
-    const sentAt = performance.now();
-    const rows = await connection.run(statement);
-    const requests = batch.map(({ request }) => request);
-    const answers = this.#operation.answers(requests, rows, performance.now() - sentAt);
-    batch.forEach((pending, i) => settle(pending, answers[i] as A | Error));
   }
 }
 

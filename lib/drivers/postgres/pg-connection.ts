@@ -1,11 +1,12 @@
 import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { ClientFactory } from './client-factory.js';
-import { type AnswerLimit, answerWithin } from './answer-limit.js';
+import { answerWithin } from './answer-limit.js';
 import type { PgClient, Row } from './pg-port.js';
 import { codeOf, driverError, isOfServer } from './postgres-error.js';
-import type { Protocol } from './protocol.js';
+import { type Protocol, rowsOf } from './protocol.js';
 import type { Statement } from './statement.js';
 import { ANSWER_SLACK, STATEMENT_TIMEOUT } from './timeouts.js';
+import { Watchdog } from './watchdog.js';
 
 /** The server takes no writes any more: after a failover another one does, and a new connection may lead there. */
 const READ_ONLY = '25006';
@@ -23,6 +24,9 @@ export class PgConnection {
   #client: PgClient | null = null;
   #opening: PgClient | null = null;
   #closed = false;
+  readonly #watchdog = new Watchdog();
+  /** Why the statement under way was given up, if it was. */
+  #silence: LockDriverError | undefined;
 
   constructor(create: ClientFactory, protocol: Protocol) {
     this.#create = create;
@@ -31,11 +35,17 @@ export class PgConnection {
 
   /** Runs a statement; a failure is a `LockDriverError`, and unless the server said why its outcome is unknown. */
   async run(statement: Statement): Promise<readonly Row[]> {
+    const { timeout = STATEMENT_TIMEOUT } = statement;
+    let client: PgClient | null = null;
     try {
-      const client = this.#client ?? (await this.#open());
-      return await this.#ask(client, statement);
+      client = this.#client ?? (await this.#open());
+      this.#begin(client, timeout + ANSWER_SLACK);
+      return rowsOf(await this.#protocol.send(client, statement));
     } catch (error) {
-      throw driverError(error);
+      throw driverError(this.#failed(client, error));
+    } finally {
+      this.#watchdog.callOff();
+      client?.unref?.();
     }
   }
 
@@ -56,22 +66,21 @@ export class PgConnection {
     this.#closed = false;
   }
 
-  async #ask(client: PgClient, statement: Statement): Promise<readonly Row[]> {
+  /** A connection that is destroyed fails what is under way. */
+  #begin(client: PgClient, limit: number): void {
+    this.#silence = undefined;
     client.ref?.();
-    const limit: AnswerLimit = {
-      ms: (statement.timeout ?? STATEMENT_TIMEOUT) + ANSWER_SLACK,
-      onSilence: () => this.#drop(client),
-    };
-    try {
-      return await answerWithin(this.#protocol.send(client, statement), limit);
-    } catch (error) {
-      if (!isOfServer(error) || codeOf(error) === READ_ONLY) {
-        this.#drop(client);
-      }
-      throw error;
-    } finally {
-      client.unref?.();
+    this.#watchdog.watch(limit, () => {
+      this.#silence = new LockDriverError(`The server did not answer within ${limit / 1000} s`);
+      this.#drop(client);
+    });
+  }
+
+  #failed(client: PgClient | null, error: unknown): unknown {
+    if (client !== null && (!isOfServer(error) || codeOf(error) === READ_ONLY)) {
+      this.#drop(client);
     }
+    return this.#silence ?? error;
   }
 
   async #open(): Promise<PgClient> {
@@ -82,7 +91,7 @@ export class PgConnection {
     client.on('end', () => this.#drop(client));
     this.#opening = client;
     try {
-      await this.#begin(client);
+      await this.#connect(client);
     } catch (error) {
       destroy(client);
       throw error;
@@ -93,7 +102,7 @@ export class PgConnection {
     return client;
   }
 
-  async #begin(client: PgClient): Promise<void> {
+  async #connect(client: PgClient): Promise<void> {
     this.#refuseIfClosed();
     await client.connect();
     const limit = { ms: STATEMENT_TIMEOUT + ANSWER_SLACK, onSilence: () => destroy(client) };
@@ -123,6 +132,12 @@ export async function sayGoodbye(client: PgClient): Promise<void> {
   );
 }
 
+/** Ends a client at once, which fails what is under way. */
 export function destroy(client: PgClient): void {
-  client.connection?.stream?.destroy();
+  const stream = client.connection?.stream;
+  if (stream === undefined) {
+    client.end().catch(() => undefined);
+  } else {
+    stream.destroy();
+  }
 }

@@ -15,6 +15,9 @@ export interface PgResult {
   readonly rows: readonly Row[];
 }
 
+/** The answer to a text; where several statements stand in it, one each. */
+export type PgAnswer = PgResult | readonly PgResult[];
+
 /** What a connection of `pg` tells without being asked. */
 export interface PgEvents {
   readonly error: (error: Error) => void;
@@ -25,7 +28,7 @@ export interface PgEvents {
 /** What this driver uses of a `pg` Client. */
 export interface PgClient {
   connect(): Promise<unknown>;
-  query(query: PgQuery): Promise<PgResult | readonly PgResult[]>;
+  query(query: PgQuery): Promise<PgAnswer>;
   end(): Promise<void>;
   on<E extends keyof PgEvents>(event: E, listener: PgEvents[E]): unknown;
   ref?(): void;

@@ -104,7 +104,7 @@ export class PostgresLockDriver implements LockDriver {
     return resultsOf(answers);
   }
 
-  async release(lease: ReleaseRequest): Promise<ReleaseResult> {
+  release(lease: ReleaseRequest): Promise<ReleaseResult> {
     return this.#releases.ask(lease);
   }
 

@@ -1,6 +1,6 @@
 import { LockConfigError } from '../../errors/lock-config.error.js';
 import { LockDriverError } from '../../errors/lock-driver.error.js';
-import type { PgClient, PgResult, Row } from './pg-port.js';
+import type { PgAnswer, PgClient, PgResult, Row } from './pg-port.js';
 import type { Statement } from './statement.js';
 import { LOCK_TIMEOUT, STATEMENT_TIMEOUT } from './timeouts.js';
 
@@ -9,7 +9,7 @@ export interface Protocol {
   /** Makes the connection ready. */
   begin(client: PgClient): Promise<unknown>;
   /** Runs one statement in READ COMMITTED, in a transaction of its own. */
-  send(client: PgClient, statement: Statement): Promise<readonly Row[]>;
+  send(client: PgClient, statement: Statement): Promise<PgAnswer>;
 }
 
 /** The database's default may be less than `on`, and what is stricter stays. */
@@ -29,9 +29,7 @@ export const direct: Protocol = {
     await client.query({ text: `SELECT ${SYNCHRONOUS} false)` });
   },
 
-  async send(client, { name, text, values }) {
-    return rowsOf(await client.query({ name, text, values, rowMode: 'array' }));
-  },
+  send: (client, { name, text, values }) => client.query({ name, text, values, rowMode: 'array' }),
 };
 
 /** A session that others use between two transactions: nothing may outlive the transaction. */
@@ -45,11 +43,16 @@ export const pooled: Protocol = {
       client.query({ text, values, rowMode: 'array' }),
       client.query({ text: 'COMMIT' }),
     ]);
-    const [, answer, end] = answers.map((settled) => valueOf(settled));
-    if (commandOf(end) !== 'COMMIT') {
-      throw new LockDriverError(`The server answered COMMIT with ${commandOf(end)}`);
+    const [, answer, end] = answers.map((settled) => valueOf(settled)) as [
+      unknown,
+      PgAnswer,
+      PgAnswer,
+    ];
+    const command = lastOf(end)?.command;
+    if (command !== 'COMMIT') {
+      throw new LockDriverError(`The server answered COMMIT with ${command}`);
     }
-    return rowsOf(answer);
+    return answer;
   },
 };
 
@@ -68,15 +71,11 @@ function valueOf<T>(settled: PromiseSettledResult<T>): T {
   return settled.value;
 }
 
-function commandOf(answer: PgResult | readonly PgResult[] | undefined): string | null {
-  return lastOf(answer)?.command ?? null;
-}
-
-function rowsOf(answer: PgResult | readonly PgResult[] | undefined): readonly Row[] {
+export function rowsOf(answer: PgAnswer): readonly Row[] {
   return lastOf(answer)?.rows ?? [];
 }
 
 /** Several statements in one text have an answer each. */
-function lastOf(answer: PgResult | readonly PgResult[] | undefined): PgResult | undefined {
+function lastOf(answer: PgAnswer): PgResult | undefined {
   return Array.isArray(answer) ? (answer as readonly PgResult[]).at(-1) : (answer as PgResult);
 }

@@ -1,21 +1,36 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { PgConnection } from '../../../../lib/drivers/postgres/pg-connection.js';
 import type { PgClient, PgResult } from '../../../../lib/drivers/postgres/pg-port.js';
 import { pooled } from '../../../../lib/drivers/postgres/protocol.js';
+import { Deferred } from '../../../support/deferred.js';
+import { watch } from '../../../support/outcome.js';
 
 const STATEMENT = { name: 'x', text: 'x', values: [] };
+
+type Answers = (text: string) => Partial<PgResult> | Promise<never>;
 
 /** Answers each statement as the test says. */
 class StubClient implements PgClient {
   destroyed = false;
-  readonly connection = { stream: { destroy: () => void (this.destroyed = true) } };
+  readonly #ended = new Deferred<never>();
+  readonly connection = {
+    stream: {
+      destroy: () => {
+        this.destroyed = true;
+        this.#ended.reject(new Error('Connection terminated'));
+      },
+    },
+  };
 
-  constructor(private readonly answers: (text: string) => Partial<PgResult>) {}
+  constructor(private readonly answers: Answers) {
+    this.#ended.promise.catch(() => undefined);
+  }
 
   async connect(): Promise<void> {}
 
   async query({ text }: { readonly text: string }): Promise<PgResult> {
-    return { command: text, rows: [], ...this.answers(text) };
+    const answer = await Promise.race([this.answers(text), this.#ended.promise]);
+    return { command: text, rows: [], ...answer };
   }
 
   async end(): Promise<void> {}
@@ -29,7 +44,7 @@ const fail = (error: object) => () => {
 
 describe('a connection', () => {
   const clients: StubClient[] = [];
-  let answers: (text: string) => Partial<PgResult>;
+  let answers: Answers;
   let connection: PgConnection;
 
   beforeEach(() => {
@@ -60,6 +75,20 @@ describe('a connection', () => {
     answers = () => ({});
     await connection.run(STATEMENT);
     expect(clients).toHaveLength(2);
+  });
+
+  it('is given up where the server does not answer', async () => {
+    vi.useFakeTimers();
+    answers = () => new Promise<never>(() => undefined);
+    const outcome = watch(connection.run(STATEMENT));
+    await vi.advanceTimersByTimeAsync(5999);
+    expect(outcome.settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(outcome.error?.message).toBe('The server did not answer within 6 s');
+    answers = () => ({});
+    await connection.run(STATEMENT);
+    expect(clients).toHaveLength(2);
+    vi.useRealTimers();
   });
 
   it('takes nothing for done that was not committed', async () => {
