@@ -12,8 +12,8 @@ export default defineConfig({
     alias: [
       { find: /^nestjs-distributed-lock$/, replacement: source('lib/index.ts') },
       {
-        find: /^nestjs-distributed-lock\/redis$/,
-        replacement: source('lib/drivers/redis/index.ts'),
+        find: /^nestjs-distributed-lock\/(postgres|redis|typeorm)$/,
+        replacement: source('lib/drivers/$1/index.ts'),
       },
       { find: /^nestjs-distributed-lock\/testing$/, replacement: source('lib/testing/index.ts') },
     ],
@@ -45,7 +45,14 @@ export default defineConfig({
           name: 'drivers',
           include: ['test/conformance/**/*.spec.ts', 'test/drivers/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
-          globalSetup: ['test/support/redis/redis.global-setup.ts'],
+          globalSetup: [
+            'test/support/redis/redis.global-setup.ts',
+            'test/support/postgres/postgres.global-setup.ts',
+          ],
+          // Patience with servers on a busy machine, not a claim about speed.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 20_000 } },
         },
       },
       {

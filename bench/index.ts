@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { acquireRelease } from './acquire-release.js';
 import { memory } from './memory.js';
+import { postgres } from './postgres.js';
 import { redis } from './redis.js';
 import { renewal } from './renewal.js';
 import { type Bench, type Finding, passes } from './support/bench.js';
@@ -19,6 +20,7 @@ const BENCHES: readonly Bench[] = [
   memory,
   renewal,
   redis,
+  postgres,
 ];
 
 const IN_CHILD = '--in-child';

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock';
 import { RedisLockDriver } from 'nestjs-distributed-lock/redis';
 import type { Bench, Finding } from './support/bench.js';
+import { warmUp } from './support/handover-warm-up.js';
 import { RedisServer } from './support/redis-server.js';
 import { spreadOf } from './support/spread.js';
 
@@ -36,7 +37,10 @@ async function measure(port: number): Promise<readonly Finding[]> {
   const locks = new LockService(new RedisLockDriver(redis));
   const peer = fork(PEER, [String(port), BY_HAND]);
   try {
-    await Promise.all([locks.onModuleInit(), once(peer, 'message')]);
+    const ready = once(peer, 'message');
+    await locks.onModuleInit();
+    await warmUp(locks, redis);
+    await ready;
     await block(locks, redis, peer);
     const blocks: Block[] = [];
     for (let i = 0; i < BLOCKS; i++) {

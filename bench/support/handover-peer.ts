@@ -1,12 +1,14 @@
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock';
 import { RedisLockDriver } from 'nestjs-distributed-lock/redis';
+import { warmUp } from './handover-warm-up.js';
 
 /** The other process of the bench of hand-overs: it takes the lock that it is told to, or that a message tells of, and says when it had it. */
 const [port, byHand] = [Number(process.argv[2]), process.argv[3] as string];
 const redis = new Redis(port);
 const locks = new LockService(new RedisLockDriver(redis));
 await locks.onModuleInit();
+await warmUp(locks, redis);
 
 const subscriber = redis.duplicate();
 subscriber.on('message', () => void takeByHand());

@@ -38,6 +38,14 @@ export class ReleaseNotices {
     }
   }
 
+  /** A subscription that was not there before has become live: whatever was released until then went unheard. */
+  tellAll(): void {
+    const present = [...this.#subscriptions.keys()];
+    for (const key of present) {
+      this.tell(key);
+    }
+  }
+
   #unsubscribe(key: string, subscription: Subscription): void {
     const subscriptions = this.#subscriptions.get(key);
     if (subscriptions?.delete(subscription) && subscriptions.size === 0) {

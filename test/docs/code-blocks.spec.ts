@@ -41,6 +41,6 @@ describe('the TypeScript of the docs', () => {
   it.each(pages())('is all there is to compile in %s', (page) => {
     const languages = fences(page);
     expect(languages.filter((language) => language === 'ts')).toHaveLength(codeBlocks(page).length);
-    expect(languages.filter((language) => !['ts', 'sh'].includes(language))).toEqual([]);
+    expect(languages.filter((language) => !['ts', 'sh', 'sql'].includes(language))).toEqual([]);
   });
 });

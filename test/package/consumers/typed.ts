@@ -11,7 +11,9 @@ import {
   MemoryLockDriver,
   WithLock,
 } from 'nestjs-distributed-lock';
+import { PostgresLockDriver, schema } from 'nestjs-distributed-lock/postgres';
 import { TestLockDriver } from 'nestjs-distributed-lock/testing';
+import { TypeOrmLockDriver } from 'nestjs-distributed-lock/typeorm';
 import { Observable, of } from 'rxjs';
 
 interface TransferOrder {
@@ -88,6 +90,16 @@ export function explain(error: unknown): string {
   if (error instanceof LockTimeoutError) return `${error.code} ${error.owner} ${error.retryAfter}`;
   return error instanceof LockError ? `${error.code} ${error.statusCode}` : 'no lock error';
 }
+
+/** Without their clients' types: what a pool or a DataSource must have is told by the driver. */
+export const onPostgres = (): PostgresLockDriver =>
+  new PostgresLockDriver({ connectionString: schema({ table: 'locks' }), retention: '60s' });
+
+export const onTypeOrm = (dataSource: {
+  isInitialized: boolean;
+  options: { type: 'postgres' };
+  driver: object;
+}): TypeOrmLockDriver => new TypeOrmLockDriver({ dataSource, notify: false });
 
 @Module({
   imports: [

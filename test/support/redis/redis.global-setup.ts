@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { refuseOrWarn } from '../programs.js';
 import { findRedis, type RedisSource } from './redis-source.js';
 
 declare module 'vitest' {
@@ -14,11 +15,7 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<void> {
   const source = await findRedis();
   if (source.kind === 'none') {
-    const message = `The tests that need a Redis server cannot run: ${source.reason}`;
-    if (process.env['CI'] === 'true') {
-      throw new Error(message);
-    }
-    console.warn(`\n${'!'.repeat(100)}\n${message}\nThey are SKIPPED.\n${'!'.repeat(100)}\n`);
+    refuseOrWarn('a Redis server', source.reason);
   }
   project.provide('redis', source);
 }

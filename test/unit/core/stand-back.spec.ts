@@ -290,30 +290,32 @@ describe('a used-up block of tokens', () => {
   });
 });
 
-describe('a process that others have waited for', () => {
-  /** It gave the lock to one of several others, waits again, and that one has it. */
-  async function afterOwnTurn(wantedBy: number | undefined): Promise<Scene> {
-    const scene = new Scene({ manner: 'async' });
-    const holder = await scene.here.acquire('k');
-    const waiting = await scene.ask('k', { wait: Infinity }, scene.there);
-    const { release } = scene.driver;
-    scene.driver.release = async (lease) => {
-      const result = await release.call(scene.driver, lease);
-      return result.wantedFor ? { ...result, wantedBy } : result;
-    };
-    await holder.release();
-    await scene.ask('k', { wait: Infinity });
-    await scene.clock.advance(20);
-    expect(waiting.get().held).toBe(true);
-    scene.driver.calls = [];
-    return scene;
-  }
-  const nextRelease = async (scene: Scene): Promise<void> => {
-    scene.driver.backend.forceRelease('k');
-    scene.driver.backend.acquire({ key: 'k', owner: 'another', ttl: 60_000 });
-    await scene.clock.settle();
+/** A process gave the lock to one of several others, waits again, and that one has it. */
+async function afterOwnTurn(wantedBy: number | undefined): Promise<Scene> {
+  const scene = new Scene({ manner: 'async' });
+  const { driver } = scene;
+  const holder = await scene.here.acquire('k');
+  const waiting = await scene.ask('k', { wait: Infinity }, scene.there);
+  driver.release = async (lease) => {
+    const result = driver.backend.release(lease);
+    return result.wantedFor ? { ...result, wantedBy } : result;
   };
+  await holder.release();
+  await scene.ask('k', { wait: Infinity });
+  await scene.clock.advance(20);
+  expect(waiting.get().held).toBe(true);
+  driver.calls = [];
+  return scene;
+}
 
+/** It is released, and one that nobody knows takes it at once. */
+async function nextRelease(scene: Scene): Promise<void> {
+  scene.driver.backend.forceRelease('k');
+  scene.driver.backend.acquire({ key: 'k', owner: 'another', ttl: 60_000 });
+  await scene.clock.settle();
+}
+
+describe('a process that others have waited for', () => {
   it.each([undefined, 0, 1])('tries at once when the only other one is done (%s)', async (by) => {
     const scene = await afterOwnTurn(by);
     await nextRelease(scene);
