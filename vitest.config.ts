@@ -11,6 +11,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^nestjs-distributed-lock$/, replacement: source('lib/index.ts') },
+      {
+        find: /^nestjs-distributed-lock\/mongo$/,
+        replacement: source('lib/drivers/mongo/index.ts'),
+      },
       { find: /^nestjs-distributed-lock\/testing$/, replacement: source('lib/testing/index.ts') },
     ],
   },
@@ -40,7 +44,7 @@ export default defineConfig({
           name: 'drivers',
           include: ['test/conformance/**/*.spec.ts', 'test/drivers/**/*.spec.ts'],
           setupFiles: ['test/support/setup.ts'],
-          globalSetup: ['test/support/redis.global-setup.ts'],
+          globalSetup: ['test/support/redis.global-setup.ts', 'test/support/mongo.global-setup.ts'],
         },
       },
       {

@@ -38,6 +38,12 @@ export class ReleaseNotices {
     }
   }
 
+  /** For when releases may have gone unheard: tells everybody who listens now. */
+  tellAll(): void {
+    // A listener that subscribes anew must not be told for ever.
+    Array.from(this.#subscriptions.keys()).forEach((key) => this.tell(key));
+  }
+
   #unsubscribe(key: string, subscription: Subscription): void {
     const subscriptions = this.#subscriptions.get(key);
     if (subscriptions?.delete(subscription) && subscriptions.size === 0) {
