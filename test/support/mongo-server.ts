@@ -39,7 +39,7 @@ function useStandIn(
   });
   afterAll(() => standIn.stop());
   return {
-    label,
+    label: options.replicaSet === undefined ? `${label} without a replica set` : label,
     database: 'locks',
     get url() {
       return standIn.url;

@@ -11,6 +11,9 @@ const LONGEST_PAUSE = 300_000;
 /** Who waited once will wait again: for so long a stream is kept though nobody listens, in milliseconds. */
 const LINGER = 30_000;
 
+/** How long the server may take to hear that a stream is not read any more, in milliseconds. */
+const CLOSE_TIME = 1000;
+
 interface Change {
   readonly documentKey: { readonly _id: string };
 }
@@ -106,14 +109,22 @@ export class MongoReleaseStream {
     }
   }
 
-  async #leave(): Promise<void> {
+  /** Not for longer than a moment: the server ends by itself what nobody reads, and one that hangs must hold up nobody. */
+  #leave(): Promise<void> {
     const stream = this.#stream;
     this.#stream = null;
-    try {
-      await stream?.close();
-    } catch {
-      // The server ends by itself what nobody reads.
-    }
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, CLOSE_TIME);
+      const end = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (stream === null) {
+        end();
+      } else {
+        stream.close().then(end, end);
+      }
+    });
   }
 
   #broke(error: unknown): void {

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { EventEmitter, once } from 'node:events';
 import { Long } from 'bson';
 import { Cursors } from './cursors.js';
 import { project, update } from './documents.js';
@@ -40,11 +40,12 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
 
 /** Carries out commands against the store; each sees one time from its beginning to its end. */
 export class Commands {
-  /** Lets upserts of one new document run into each other, as servers do that do not try again by themselves. */
-  upsertsCollide = false;
+  /** So many upserts of a new document run into each other, as with servers that do not try again by themselves. */
+  collidingUpserts = 0;
   readonly store = new Store();
   readonly cursors = new Cursors(this.store);
   readonly #role: Role;
+  readonly #gathered = new EventEmitter().setMaxListeners(0);
   /** What was answered to writes that may be sent again. */
   readonly #answered = new Map<string, Document>();
 
@@ -145,8 +146,8 @@ export class Commands {
     if (before === undefined && upsert !== true) {
       return { first: { value: null, lastErrorObject: { n: 0, updatedExisting: false } } };
     }
-    if (before === undefined && this.upsertsCollide) {
-      await turn();
+    if (before === undefined) {
+      await this.#gather();
     }
     const after = update(before ?? { _id: (query as Document)['_id'] }, pipeline, now);
     const isWritten = this.#write(collection, before, after);
@@ -158,6 +159,17 @@ export class Commands {
       first: { value, lastErrorObject },
       again: isWritten ? { value: image, lastErrorObject } : undefined,
     };
+  }
+
+  /** Upserts that have found nothing wait for each other before they insert. */
+  async #gather(): Promise<void> {
+    if (this.collidingUpserts > 0) {
+      this.collidingUpserts--;
+      this.#gathered.emit('upsert');
+    }
+    while (this.collidingUpserts > 0) {
+      await once(this.#gathered, 'upsert');
+    }
   }
 
   #write(collection: Collection, before: Document | undefined, after: Document): boolean {

@@ -30,6 +30,8 @@ export class MongoStandIn implements AsyncDisposable {
   readonly commands: Commands;
   /** The names of the commands that came, except those by which clients look after their connections. */
   readonly log: string[] = [];
+  /** The server's clock in milliseconds. */
+  clock: () => number = Date.now;
   /** False: as after a step-down, until it is true again. */
   isPrimary = true;
   readonly #options: StandInOptions;
@@ -63,7 +65,7 @@ export class MongoStandIn implements AsyncDisposable {
 
   /** The server's time. */
   get now(): Date {
-    return new Date(Date.now() + this.#ahead);
+    return new Date(this.clock() + this.#ahead);
   }
 
   /** Puts the server's clock forward, or back. */
