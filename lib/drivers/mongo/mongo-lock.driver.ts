@@ -31,7 +31,12 @@ import {
 } from './mongo-options.js';
 import type { MongoDatabase } from './mongo-port.js';
 import { MongoReleaseStream } from './mongo-release-stream.js';
-import { checkVersion, hasChangeStreams, makeIndexOnce } from './mongo-set-up.js';
+import {
+  checkVersion,
+  hasChangeStreams,
+  hasConnectionToSpare,
+  makeIndexOnce,
+} from './mongo-set-up.js';
 
 const RENEWED: RenewResult = Object.freeze({ renewed: true });
 const NOT_RENEWED: RenewResult = Object.freeze({ renewed: false });
@@ -48,7 +53,6 @@ export class MongoLockDriver implements LockDriver {
   readonly #settings: MongoSettings;
   readonly #commands: MongoCommands;
   readonly #releases: MongoReleaseStream;
-  #mayWatch = false;
 
   constructor(options: MongoDatabase | MongoLockDriverOptions) {
     this.#settings = resolveMongoOptions(options);
@@ -63,7 +67,9 @@ export class MongoLockDriver implements LockDriver {
     checkVersion(hello);
     // Nobody's lease: what may not be written, or not be confirmed by a majority, is told at boot.
     await this.renew([{ key: '', owner: '', ttl: 1 }]);
-    this.#mayWatch = changeStream && hasChangeStreams(hello);
+    if (changeStream && hasChangeStreams(hello) && hasConnectionToSpare(this.#settings.db)) {
+      this.#releases.open();
+    }
     if (createIndex) {
       void makeIndexOnce(this.#settings, () => this.#commands.createIndex());
     }
@@ -102,7 +108,7 @@ export class MongoLockDriver implements LockDriver {
 
   /** Only while the deployment has change streams and ours is not broken; else it is as if there were none. */
   get onReleased(): ((key: string, listener: () => void) => Unsubscribe) | undefined {
-    return this.#mayWatch && this.#releases.works ? this.#onReleased : undefined;
+    return this.#releases.works ? this.#onReleased : undefined;
   }
 
   async inspect(key: string): Promise<LockRecord | null> {

@@ -3,6 +3,7 @@ export type MongoDocument = Readonly<Record<string, unknown>>;
 
 /** What the driver uses of a change stream. */
 export interface MongoChangeStream {
+  readonly closed: boolean;
   tryNext(): Promise<unknown>;
   close(): Promise<void>;
   once(event: 'resumeTokenChanged', listener: () => void): unknown;
@@ -29,7 +30,7 @@ export interface MongoCollection {
  */
 export interface MongoDatabase {
   readonly databaseName: string;
-  readonly client?: object;
+  readonly client?: { readonly options?: { readonly maxPoolSize?: number } };
   command(command: object, options: object): Promise<unknown>;
   collection(name: string): MongoCollection;
 }

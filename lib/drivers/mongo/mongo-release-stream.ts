@@ -24,18 +24,18 @@ interface Change {
  * a new one. Then all listeners are told, for what happened in between went unheard.
  */
 export class MongoReleaseStream {
-  readonly #open: () => MongoChangeStream;
+  readonly #watch: () => MongoChangeStream;
   readonly #notices = new ReleaseNotices();
   #stream: MongoChangeStream | null = null;
   #broken = false;
-  #closed = false;
+  #closed = true;
   #warned = false;
   #pause = FIRST_PAUSE;
   #retry: NodeJS.Timeout | null = null;
   #usedAt = 0;
 
-  constructor(open: () => MongoChangeStream) {
-    this.#open = open;
+  constructor(watch: () => MongoChangeStream) {
+    this.#watch = watch;
   }
 
   /** Whether a listener can hope to be told. */
@@ -51,10 +51,17 @@ export class MongoReleaseStream {
     return unsubscribe;
   }
 
+  /** Lets listeners in, also after a close. */
+  open(): void {
+    this.#closed = false;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    this.#broken = false;
     if (this.#retry !== null) {
       clearTimeout(this.#retry);
+      this.#retry = null;
     }
     await this.#leave();
   }
@@ -65,13 +72,17 @@ export class MongoReleaseStream {
   async #follow(): Promise<void> {
     let stream: MongoChangeStream | null = null;
     try {
-      stream = this.#open();
+      stream = this.#watch();
       this.#stream = stream;
       const live = this.#liveOnce(stream);
       stream.once('resumeTokenChanged', live);
       this.#usedAt = performance.now();
       while (this.#stream === stream) {
         const change = await stream.tryNext();
+        // A stream that the server has ended goes on answering that there is nothing, at once and for ever.
+        if (stream.closed) {
+          throw new Error('the server has ended the change stream');
+        }
         live();
         this.#hear(change as Change | null);
       }

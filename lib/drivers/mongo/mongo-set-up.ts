@@ -1,5 +1,6 @@
 import { LockConfigError } from '../../errors/lock-config.error.js';
 import type { MongoSettings } from './mongo-options.js';
+import type { MongoDatabase } from './mongo-port.js';
 
 /** MongoDB 4.4: the first whose projections compute something. */
 const OLDEST_WIRE_VERSION = 9;
@@ -22,6 +23,11 @@ export function checkVersion(hello: unknown): void {
 export function hasChangeStreams(hello: unknown): boolean {
   const { setName, msg } = hello as Hello;
   return setName !== undefined || msg === 'isdbgrid';
+}
+
+/** Whether locks can still be written while a change stream has one connection of the pool. */
+export function hasConnectionToSpare({ client }: MongoDatabase): boolean {
+  return client?.options?.maxPoolSize !== 1;
 }
 
 /** The collections of each client whose index this process has seen to. */

@@ -16,17 +16,15 @@ const NOW = '$$NOW';
  * increase, and run ahead of the clock by 1 us per further grant until the next millisecond, which is 1,000 tokens on.
  * They could stay ahead only if one document were written more than a thousand times in every millisecond.
  */
-const NOW_US = { $multiply: [{ $toLong: NOW }, 1000n] };
+const NOW_US = { $multiply: [{ $toLong: NOW }, 1000] };
 
 /** When a lock that is free has expired: so a clock that is set back cannot make it taken again. */
 export const LONG_AGO = new Date(0);
 
 const NONE = { $literal: null };
 
-/** As a 64-bit integer: what is large the client would send as a double, were it a plain number. */
-const whole = (number: number): bigint => BigInt(Math.ceil(number));
-
-const inMs = (ms: number): MongoDocument => ({ $add: [NOW, whole(ms)] });
+/** In whole milliseconds. More than fit into 32 bits are sent as a double, which is exact for all durations; no token is ever sent. */
+const inMs = (ms: number): MongoDocument => ({ $add: [NOW, Math.ceil(ms)] });
 
 /** Servers and stand-ins differ on comparing a field that is missing, so none is ever looked at bare. */
 const field = (name: string, otherwise: unknown): MongoDocument => ({
@@ -58,17 +56,17 @@ const byVerdict = (name: string, values: Partial<Record<Verdict, unknown>>): Mon
 
 /** The last token so far, and the one at which the next block ends. A new lock's predecessor gives it the one token `now`. */
 const TOKENS: Pipeline = [
-  { $set: { 'try.last': field('last', { $subtract: [NOW_US, 1n] }) } },
-  { $set: { 'try.end': { $max: [NOW_US, { $add: ['$try.last', 1n] }] } } },
+  { $set: { 'try.last': field('last', { $subtract: [NOW_US, 1] }) } },
+  { $set: { 'try.end': { $max: [NOW_US, { $add: ['$try.last', 1] }] } } },
 ];
 
 const blockSize = (asked: number): MongoDocument => ({
-  $min: [whole(asked), { $subtract: ['$try.end', '$try.last'] }],
+  $min: [asked, { $subtract: ['$try.end', '$try.last'] }],
 });
 
 /** While the clock has not passed the lease and the last token by the retention, a new record could grant that token again. */
 const purgeAt = (retention: number): MongoDocument => ({
-  $add: [{ $max: ['$expiry', { $toDate: { $divide: ['$last', 1000n] } }] }, whole(retention)],
+  $add: [{ $max: ['$expiry', { $toDate: { $divide: ['$last', 1000] } }] }, retention],
 });
 
 /**
@@ -88,7 +86,7 @@ export function acquirePipeline(request: AcquireRequest, retention: number): Pip
         expiry: byVerdict('expiry', { granted: until, again: { $max: [EXPIRY, until] } }),
         last: byVerdict('last', { granted: '$try.end' }),
         // Clients resend: the holder gets the token that is surely its own, which is the last one.
-        n: byVerdict('n', { granted: blockSize(tokens), again: 1n }),
+        n: byVerdict('n', { granted: blockSize(tokens), again: 1 }),
         wanted: byVerdict('wanted', {
           granted: NONE,
           ...(marked && { denied: { $max: [WANTED, inMs(wantFor)] } }),
@@ -117,7 +115,7 @@ export function renewPipeline(lease: RenewRequest, retention: number): Pipeline 
   const { ttl, shorten, bumpToken } = lease;
   return [
     { $set: { expiry: shorten ? inMs(ttl) : { $max: [EXPIRY, inMs(ttl)] } } },
-    { $set: { purgeAt: laterPurge({ $add: ['$expiry', whole(retention)] }) } },
+    { $set: { purgeAt: laterPurge({ $add: ['$expiry', retention] }) } },
     ...(bumpToken ? takeTokens(bumpToken) : []),
   ];
 }

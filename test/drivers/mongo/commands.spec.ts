@@ -106,6 +106,14 @@ describe('the commands of the MongoDB driver, on the stand-in', () => {
     expect(scene.sent[1]?.command['$readPreference']).toBeUndefined();
   });
 
+  it('can be written to a log as JSON', async () => {
+    await using scene = await Scene.start();
+    await scene.driver.acquire({ ...lease('k'), tokens: 1024, wantFor: 10 });
+    await scene.driver.renew([lease('k'), { ...lease('k'), bumpToken: 1024 }]);
+    await scene.driver.release({ ...lease('k'), retainFor: 10 });
+    expect(() => JSON.stringify(scene.sent.map(({ command }) => command))).not.toThrow();
+  });
+
   it('are never part of a transaction', async () => {
     await using scene = await Scene.start();
     await scene.driver.acquire(lease('k'));

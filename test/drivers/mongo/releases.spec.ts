@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { MongoClient } from 'mongodb';
+import { MongoClient as MongoClient6 } from 'mongodb6';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LockService } from '../../../lib/lock.service.js';
-import type { MongoLockDriver } from '../../../lib/drivers/mongo/mongo-lock.driver.js';
+import { MongoLockDriver } from '../../../lib/drivers/mongo/mongo-lock.driver.js';
 import type { Fault } from '../../support/mongo/faults.js';
 import { Scene, until } from './scene.js';
 
@@ -136,6 +138,23 @@ describe('the change stream of the MongoDB driver, on the stand-in', () => {
     await until('the notice', () => heard[0]?.count === 2);
   });
 
+  it.each([MongoClient, MongoClient6])(
+    'comes back when the server has ended it',
+    async (Client) => {
+      await using scene = await Scene.start();
+      const client = new Client(scene.server.url);
+      const driver = new MongoLockDriver(client.db('locks'));
+      await driver.connect();
+      const heard = await listen(driver);
+      scene.server.commands.cursors.invalidate();
+      await until('the break', () => driver.onReleased === undefined);
+      await until('the return', () => driver.onReleased !== undefined);
+      expect(heard.count).toBe(1);
+      await driver.close();
+      await client.close();
+    },
+  );
+
   it('is tried again by the next listener where all had left it broken', async () => {
     await using scene = await Scene.start();
     const leave = scene.driver.onReleased?.('k', () => undefined);
@@ -166,9 +185,11 @@ describe('the change stream of the MongoDB driver, on the stand-in', () => {
     ]);
   });
 
-  it('is none on a single server, nor where the options say so', async () => {
+  it('is none on a single server, nor beside a single connection, nor where the options say so', async () => {
     await using single = await Scene.start({ server: {} });
     expect(single.driver.onReleased).toBeUndefined();
+    await using narrow = await Scene.start({ client: { maxPoolSize: 1 } });
+    expect(narrow.driver.onReleased).toBeUndefined();
     await using scene = await Scene.start({ driver: { changeStream: false } });
     expect(scene.driver.onReleased).toBeUndefined();
     await using other = new LockService({ driver: await scene.another(), drainTimeout: 0 });
@@ -200,6 +221,17 @@ describe('the change stream of the MongoDB driver, on the stand-in', () => {
     expect(scene.driver.onReleased).toBeUndefined();
     await scene.driver.acquire(lease);
     expect(await scene.driver.release(lease)).toEqual({ released: true });
+  });
+
+  it('comes back with a driver that is connected again', async () => {
+    await using scene = await Scene.start();
+    await listen(scene.driver);
+    await scene.driver.close();
+    await scene.driver.connect();
+    const heard = await listen(scene.driver);
+    await releaseWanted(scene.driver);
+    await until('the notice', () => heard.count > 0);
+    expect(streamsOf(scene)).toBe(2);
   });
 
   it('ends with the driver while it is being opened, and while it is broken', async () => {

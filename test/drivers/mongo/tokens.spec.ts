@@ -137,6 +137,17 @@ describe('documents of the MongoDB driver, on the stand-in', () => {
     expect(purgeAtOf(scene.documents.get('k'))).toBe(START + 10 * MINUTE + HOUR + 5 * MINUTE);
   });
 
+  it('take leases that are longer than 32 bits of milliseconds, and parts of a millisecond', async () => {
+    await using scene = await frozen();
+    const lease = { key: 'k', owner: 'a#1', ttl: 1000 * HOUR };
+    await scene.driver.acquire(lease);
+    expect((await scene.driver.inspect('k'))?.remaining).toBe(1000 * HOUR);
+    await scene.driver.renew([{ ...lease, ttl: 10.5, shorten: true }]);
+    expect((await scene.driver.inspect('k'))?.remaining).toBe(11);
+    await scene.driver.release({ ...lease, retainFor: 0.5 });
+    expect((await scene.driver.inspect('k'))?.remaining).toBe(1);
+  });
+
   it('are kept while a key is retained for longer than its lease', async () => {
     await using scene = await frozen();
     const lease = { key: 'k', owner: 'a#1' };

@@ -23,6 +23,7 @@ export class Cursors {
   readonly #store: Store;
   readonly #open = new Map<string, Cursor>();
   #count = 0;
+  #invalidated = false;
 
   constructor(store: Store) {
     this.#store = store;
@@ -44,6 +45,7 @@ export class Cursors {
   watch(collection: Collection, [first, ...stages]: readonly Document[]): Document {
     const options = first?.['$changeStream'] as Document;
     const seen = startOf(options, this.#store.changes.last);
+    this.#invalidated = false;
     const id = this.#add({ kind: 'changes', collection, stages, seen });
     return answer(id, collection, 'firstBatch', [], seen);
   }
@@ -59,13 +61,23 @@ export class Cursors {
     }
     const patience = isNumber(maxTimeMS) ? toNumber(maxTimeMS) : AWAIT_MS;
     const batch = await this.#changes(cursor, performance.now() + patience, id);
-    return answer(id, cursor.collection, 'nextBatch', batch, cursor.seen);
+    if (this.#invalidated) {
+      this.#open.delete(id.toString());
+    }
+    const left = this.#invalidated ? NO_CURSOR : id;
+    return answer(left, cursor.collection, 'nextBatch', batch, cursor.seen);
   }
 
   kill(ids: readonly Long[]): Document {
     ids.forEach((id) => this.#open.delete(id.toString()));
     this.#store.changes.wake();
     return { cursorsKilled: ids, cursorsNotFound: [], cursorsAlive: [], cursorsUnknown: [] };
+  }
+
+  /** Ends all change streams in order, as dropping their collection does. */
+  invalidate(): void {
+    this.#invalidated = true;
+    this.#store.changes.wake();
   }
 
   /** Ends all, as a fail-over does. */
@@ -87,7 +99,7 @@ export class Cursors {
         .filter((event) => isOf(cursor.collection, event))
         .flatMap((event) => through(cursor.stages, event));
       const left = until - performance.now();
-      if (batch.length > 0 || left <= 0) {
+      if (batch.length > 0 || left <= 0 || this.#invalidated) {
         return batch;
       }
       await this.#store.changes.wait(left);
