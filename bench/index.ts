@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { acquireRelease } from './acquire-release.js';
 import { memory } from './memory.js';
+import { mongo } from './mongo.js';
 import { renewal } from './renewal.js';
 import { type Bench, type Finding, passes } from './support/bench.js';
 import { report } from './support/report.js';
@@ -17,6 +18,7 @@ const BENCHES: readonly Bench[] = [
   withLockDecorator,
   memory,
   renewal,
+  mongo,
 ];
 
 const IN_CHILD = '--in-child';

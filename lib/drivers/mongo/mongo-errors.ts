@@ -26,7 +26,6 @@ const ADVICE: Readonly<Record<number, string>> = {
   9: 'the server does not know the operators that are used: MongoDB 4.4 or later is needed',
   13: NO_RIGHT,
   18: 'the user could not log in',
-  20: 'the server has no retryable writes: put retryWrites=false into the connection string',
   50: 'the server did not end in time: see the option `timeout`',
   64: NO_MAJORITY,
   79: 'the replica set does not know the write concern',
@@ -56,17 +55,12 @@ interface MongoFailure {
   readonly name?: unknown;
   readonly code?: unknown;
   readonly keyPattern?: object;
-  readonly originalError?: MongoFailure;
-  readonly errorLabels?: readonly string[];
 }
 
-/** The server's code; the client wraps some errors in one that has none. */
+/** What the server calls it; errors of the client have no code, or one of letters. */
 function codeOf(cause: unknown): number | undefined {
-  const { code, originalError } = (cause ?? {}) as MongoFailure;
-  if (typeof code === 'number') {
-    return code;
-  }
-  return originalError && codeOf(originalError);
+  const { code } = (cause ?? {}) as MongoFailure;
+  return typeof code === 'number' ? code : undefined;
 }
 
 /** Whether a new key was written by somebody else in the same moment; any other index that is unique is none of ours. */

@@ -74,6 +74,18 @@ describe('the commands of the MongoDB driver, on the stand-in', () => {
     expect(scene.names).toEqual(['find', 'find', 'findAndModify']);
   });
 
+  it('need no second command to read an answer to its end', async () => {
+    await using scene = await Scene.start();
+    const keys = ['k1', 'k2', 'k3'];
+    await Promise.all(keys.map((key) => scene.driver.acquire(lease(key, 'other#1'))));
+    const results = await scene.driver.renew(keys.map((key) => lease(key)));
+    expect(results.filter(({ renewed }) => renewed)).toEqual([]);
+    await scene.driver.inspect('k1');
+    expect(await scene.driver.list({ limit: 3 })).toHaveLength(3);
+    expect(scene.server.log).not.toContain('getMore');
+    expect(scene.server.log).not.toContain('killCursors');
+  });
+
   it('find the document of an acquire by its key alone', async () => {
     await using scene = await Scene.start();
     await scene.driver.acquire(lease('k'));

@@ -3,11 +3,16 @@ import { MongoClient as MongoClient6 } from 'mongodb6';
 import mongoose from 'mongoose';
 import { describe, expect, it } from 'vitest';
 import { MongoLockDriver } from '../../../lib/drivers/mongo/mongo-lock.driver.js';
+import { resolveMongoOptions } from '../../../lib/drivers/mongo/mongo-options.js';
 import { LockConfigError } from '../../../lib/errors/lock-config.error.js';
+import { tableRows } from '../../docs/markdown.js';
 import { Scene } from './scene.js';
 
 const client = new MongoClient('mongodb://127.0.0.1:1');
 const db = client.db('locks');
+
+/** The part of a cell between backquotes. */
+const codeOf = (cell: string | undefined): string => /^`(.*)`$/.exec(cell ?? '')?.[1] ?? '';
 
 /** As somebody would who does not compile. */
 function make(options: unknown): MongoLockDriver {
@@ -64,6 +69,16 @@ describe('the options of the MongoDB driver', () => {
   it('are told without what is in them, for a client may hold a password', () => {
     const secret = { url: 'mongodb://user:hunter2@host' };
     expect(() => make({ db: secret.url })).toThrow(/^(?!.*hunter2)/);
+  });
+
+  it('are all in the docs, with their defaults', () => {
+    const rows = tableRows('docs/mongo.md', 'option of `MongoLockDriver`');
+    const settings = resolveMongoOptions(db);
+    expect(rows.map(([name]) => codeOf(name)).toSorted()).toEqual(Object.keys(settings).toSorted());
+    const told = rows
+      .filter(([, value]) => codeOf(value) !== '')
+      .map(([name, value]) => [codeOf(name), JSON.parse(codeOf(value).replaceAll("'", '"'))]);
+    expect(resolveMongoOptions({ db, ...Object.fromEntries(told) })).toEqual(settings);
   });
 
   it('name the collection', async () => {

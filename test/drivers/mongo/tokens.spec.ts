@@ -201,6 +201,13 @@ describe('documents of the MongoDB driver, on the stand-in', () => {
     expect(await scene.driver.release(lease)).toEqual({ released: true });
   });
 
+  it('give a holder that asks again no less time than it had', async () => {
+    await using scene = await frozen();
+    await scene.driver.acquire({ key: 'k', owner: 'a#1', ttl: HOUR });
+    await scene.driver.acquire({ key: 'k', owner: 'a#1', ttl: 1000 });
+    expect((await scene.driver.inspect('k'))?.remaining).toBe(HOUR);
+  });
+
   it('are free after a release even if the clock is put back', async () => {
     await using scene = await frozen();
     const lease = { key: 'k', owner: 'a#1', ttl: 1000 };
