@@ -53,6 +53,7 @@ export class MongoLockDriver implements LockDriver {
   readonly #settings: MongoSettings;
   readonly #commands: MongoCommands;
   readonly #releases: MongoReleaseStream;
+  #closed = false;
 
   constructor(options: MongoDatabase | MongoLockDriverOptions) {
     this.#settings = resolveMongoOptions(options);
@@ -63,6 +64,7 @@ export class MongoLockDriver implements LockDriver {
   /** Checks that the server will do and that locks can be written there, and sees to the index behind. */
   async connect(): Promise<void> {
     const { changeStream, createIndex } = this.#settings;
+    this.#closed = false;
     const hello = await ask('answer', [], this.#commands.hello());
     checkVersion(hello);
     // Nobody's lease: what may not be written, or not be confirmed by a majority, is told at boot.
@@ -71,7 +73,11 @@ export class MongoLockDriver implements LockDriver {
       this.#releases.open();
     }
     if (createIndex) {
-      void makeIndexOnce(this.#settings, () => this.#commands.createIndex());
+      void makeIndexOnce(
+        this.#settings,
+        () => this.#commands.createIndex(),
+        () => !this.#closed,
+      );
     }
   }
 
@@ -128,6 +134,7 @@ export class MongoLockDriver implements LockDriver {
 
   /** Ends the change stream; the client is the user's. */
   close(): Promise<void> {
+    this.#closed = true;
     return this.#releases.close();
   }
 

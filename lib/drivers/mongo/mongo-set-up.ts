@@ -35,11 +35,12 @@ const indexed = new WeakMap<object, Set<string>>();
 
 /**
  * Makes the index by which the server forgets old locks, once in this process. Locks do without it, so a failure is told
- * and no more.
+ * and no more; not even that, if nobody `cares` any more.
  */
 export async function makeIndexOnce(
   { db, collection }: MongoSettings,
   make: () => Promise<unknown>,
+  cares: () => boolean,
 ): Promise<void> {
   const namespace = `${db.databaseName}.${collection}`;
   const client = db.client ?? db;
@@ -52,7 +53,11 @@ export async function makeIndexOnce(
   try {
     await make();
   } catch (error) {
-    warnOfIndex(namespace, error);
+    if (cares()) {
+      warnOfIndex(namespace, error);
+    } else {
+      known.delete(namespace);
+    }
   }
 }
 

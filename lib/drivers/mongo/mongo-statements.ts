@@ -35,24 +35,27 @@ const EXPIRY = field('expiry', LONG_AGO);
 const WANTED = field('wanted', LONG_AGO);
 
 /** What a try comes to; it stands in the document while the stages of its pipeline run. */
-type Verdict = 'granted' | 'again' | 'denied';
-
 const judge = (owner: string): MongoDocument => ({
-  $cond: [
-    { $lte: [EXPIRY, NOW] },
-    'granted',
-    { $cond: [{ $eq: [field('owner', NONE), { $literal: owner }] }, 'again', 'denied'] },
-  ],
+  'try.free': { $lte: [EXPIRY, NOW] },
+  'try.mine': { $eq: [field('owner', NONE), { $literal: owner }] },
 });
 
-/** A value for some verdicts; with the others the field stays as it is. */
-const byVerdict = (name: string, values: Partial<Record<Verdict, unknown>>): MongoDocument =>
-  Object.entries(values).reduce(
-    (otherwise, [verdict, value]) => ({
-      $cond: [{ $eq: ['$try.verdict', verdict] }, value, otherwise],
-    }),
-    field(name, NONE),
-  );
+/** What becomes of a field if the lock was free, if it was the asker's already, and if it is somebody else's. */
+interface Outcomes {
+  readonly granted: unknown;
+  readonly again?: unknown;
+  readonly denied?: unknown;
+}
+
+/** Where nothing is said the field stays as it is. */
+function outcome(name: string, { granted, again, denied }: Outcomes): MongoDocument {
+  const same = field(name, NONE);
+  const taken =
+    again === undefined && denied === undefined
+      ? same
+      : { $cond: ['$try.mine', again ?? same, denied ?? same] };
+  return { $cond: ['$try.free', granted, taken] };
+}
 
 /** The last token so far, and the one at which the next block ends. A new lock's predecessor gives it the one token `now`. */
 const TOKENS: Pipeline = [
@@ -76,30 +79,24 @@ const purgeAt = (retention: number): MongoDocument => ({
 export function acquirePipeline(request: AcquireRequest, retention: number): Pipeline {
   const { owner, ttl, tokens = 1, wantFor } = request;
   const until = inMs(ttl);
-  const marked = wantFor !== undefined;
+  const mark = wantFor === undefined ? undefined : { $max: [WANTED, inMs(wantFor)] };
+  const purge = purgeAt(retention);
   return [
-    { $set: { 'try.verdict': judge(owner) } },
+    { $set: judge(owner) },
     ...TOKENS,
     {
       $set: {
-        owner: byVerdict('owner', { granted: { $literal: owner } }),
-        expiry: byVerdict('expiry', { granted: until, again: { $max: [EXPIRY, until] } }),
-        last: byVerdict('last', { granted: '$try.end' }),
+        owner: outcome('owner', { granted: { $literal: owner } }),
+        expiry: outcome('expiry', { granted: until, again: { $max: [EXPIRY, until] } }),
+        last: outcome('last', { granted: '$try.end' }),
         // Clients resend: the holder gets the token that is surely its own, which is the last one.
-        n: byVerdict('n', { granted: blockSize(tokens), again: 1 }),
-        wanted: byVerdict('wanted', {
-          granted: NONE,
-          ...(marked && { denied: { $max: [WANTED, inMs(wantFor)] } }),
-        }),
+        n: outcome('n', { granted: blockSize(tokens), again: 1 }),
+        wanted: outcome('wanted', { granted: NONE, denied: mark }),
         // A change may be told of as a whole document: a notice left in it would be heard again and again.
-        notice: byVerdict('notice', { granted: NONE, ...(marked && { denied: NONE }) }),
+        notice: outcome('notice', { granted: NONE, denied: mark && NONE }),
       },
     },
-    {
-      $set: {
-        purgeAt: byVerdict('purgeAt', { granted: purgeAt(retention), again: purgeAt(retention) }),
-      },
-    },
+    { $set: { purgeAt: outcome('purgeAt', { granted: purge, again: purge }) } },
     { $unset: 'try' },
   ];
 }

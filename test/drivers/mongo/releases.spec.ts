@@ -202,10 +202,8 @@ describe('the change stream of the MongoDB driver, on the stand-in', () => {
     const leave = scene.driver.onReleased?.('k', () => undefined);
     await until('the stream', () => scene.server.commands.cursors.size > 0);
     leave?.();
-    const later = performance.now() + 40_000;
-    const now = vi.spyOn(performance, 'now').mockReturnValue(later);
-    // The server is only a stand-in, and lives by the same clock.
-    scene.server.commands.store.changes.wake();
+    const real = performance.now.bind(performance);
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => real() + 40_000);
     await until('the end of the stream', () => scene.server.commands.cursors.size === 0);
     now.mockRestore();
     await listen(scene.driver);
