@@ -36,6 +36,7 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   getMore: ['collection', 'batchSize'],
   killCursors: ['cursors'],
   createIndexes: ['indexes'],
+  dropDatabase: [],
 };
 
 /** Carries out commands against the store; each sees one time from its beginning to its end. */
@@ -126,6 +127,9 @@ export class Commands {
         (command['indexes'] as Document[]).forEach((index) =>
           this.store.createIndex(collection, index),
         );
+        return { first: {} };
+      case 'dropDatabase':
+        this.store.dropDatabase(collection.db);
         return { first: {} };
       default:
         return { first: {} };

@@ -28,6 +28,14 @@ export class Store {
     return collection;
   }
 
+  dropDatabase(name: string): void {
+    for (const [namespace, { db }] of this.#collections) {
+      if (db === name) {
+        this.#collections.delete(namespace);
+      }
+    }
+  }
+
   find(collection: Collection, filter: Document): Document[] {
     const { _id: id } = filter;
     const candidates =
