@@ -12,7 +12,7 @@ export default defineConfig({
     alias: [
       { find: /^nestjs-distributed-lock$/, replacement: source('lib/index.ts') },
       {
-        find: /^nestjs-distributed-lock\/(postgres|redis|typeorm)$/,
+        find: /^nestjs-distributed-lock\/(mongo|postgres|redis|typeorm)$/,
         replacement: source('lib/drivers/$1/index.ts'),
       },
       { find: /^nestjs-distributed-lock\/testing$/, replacement: source('lib/testing/index.ts') },
@@ -48,11 +48,15 @@ export default defineConfig({
           globalSetup: [
             'test/support/redis/redis.global-setup.ts',
             'test/support/postgres/postgres.global-setup.ts',
+            'test/support/mongo.global-setup.ts',
           ],
           // Patience with servers on a busy machine, not a claim about speed.
           testTimeout: 60_000,
           hookTimeout: 60_000,
           expect: { poll: { timeout: 20_000 } },
+          // They mostly wait for servers.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -87,7 +91,7 @@ export default defineConfig({
         test: {
           name: 'package',
           include: ['test/package/tarball.spec.ts'],
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
     ],

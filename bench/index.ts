@@ -3,6 +3,7 @@ import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { acquireRelease } from './acquire-release.js';
 import { memory } from './memory.js';
+import { mongo } from './mongo.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
 import { renewal } from './renewal.js';
@@ -21,6 +22,7 @@ const BENCHES: readonly Bench[] = [
   renewal,
   redis,
   postgres,
+  mongo,
 ];
 
 const IN_CHILD = '--in-child';

@@ -46,7 +46,8 @@ async function aptGet(...args: string[]): Promise<void> {
   await run('apt-get', ['-o', 'DPkg::Lock::Timeout=120', '-qq', ...args], { env });
 }
 
-async function findProgram(name: string): Promise<string | undefined> {
+/** The path of a program on the PATH, if it is there. */
+export async function findProgram(name: string): Promise<string | undefined> {
   for (const folder of [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS]) {
     const path = join(folder, name);
     if (
