@@ -98,6 +98,39 @@ export interface ListRequest {
   readonly limit?: number;
 }
 
+/** A write to `resource` that carries a fencing token, and wants to be let through. */
+export interface AdmitRequest {
+  readonly resource: string;
+  /** A safe integer. */
+  readonly token: number;
+  /** For how many milliseconds the resource remembers its newest token. */
+  readonly retention: number;
+}
+
+/**
+ * Why a token was refused: a newer one has been here (`older`); it is further ahead of the backend's clock than clocks
+ * can be (`ahead`); or the resource remembers none, and the token is from a time that it would not remember (`forgotten`).
+ */
+export type RefusalRule = 'older' | 'ahead' | 'forgotten';
+
+/** The answer to an {@link AdmitRequest}. */
+export type Admission =
+  | { readonly admitted: true }
+  | {
+      readonly admitted: false;
+      readonly rule: RefusalRule;
+      /** The newest token that the resource has seen, where it remembers one. */
+      readonly newest?: number;
+    };
+
+/** An admission as a statement of the backend's language, to be run by the caller's own client in its own transaction. */
+export interface AdmitStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** Reads the rows that the statement gave: objects with the names of its columns. */
+  readonly admission: (rows: readonly object[]) => Admission;
+}
+
 /**
  * A backend that grants leases. Time is the backend's own clock, fencing tokens follow the rule below, and an
  * answer that never comes is the engine's problem, not the driver's.
@@ -143,8 +176,18 @@ export interface LockDriver {
   /** Frees the lock whoever holds it; false when nobody did. */
   forceRelease(key: string): MaybePromise<boolean>;
 
-  /** Whether `token` is not older than the newest one that `resource` has seen. */
-  admitToken?(resource: string, token: number, transaction?: unknown): Promise<boolean>;
+  /**
+   * The fencing gate: admits a token that is not older than the newest one that the resource has seen, and remembers it.
+   * Where there is a record, every admission locks or writes it, so that two transactions cannot pass each other. A token
+   * of more than a minute ahead of the backend's clock is refused; so is, where there is no record, one that is older
+   * than the retention. A record is kept for the retention and that minute after its last admission.
+   *
+   * @param transaction the caller's, in what form the driver knows; without one the admission stands alone
+   */
+  admitToken?(request: AdmitRequest, transaction?: unknown): MaybePromise<Admission>;
+
+  /** The same as a statement, for clients that the driver does not know. */
+  admitStatement?(request: AdmitRequest): AdmitStatement;
 
   /** Closes what the driver itself opened; never the user's client. */
   close?(): Promise<void>;

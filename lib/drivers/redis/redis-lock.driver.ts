@@ -22,11 +22,6 @@ import {
 import { openSession, type RedisSession } from './redis-session.js';
 import { within } from './within.js';
 
-/** How far a fencing token may be ahead of the server's clock, in microseconds. */
-const TOKEN_MAY_BE_AHEAD = 60_000_000;
-/** For how long a resource remembers its newest token, in milliseconds: longer than any lock is held. */
-const GATE_RETENTION = 7 * 24 * 3600 * 1000;
-
 /** The part of the shortest ttl after which a renewal without an answer has failed, lest it keeps those of other nodes waiting. */
 const RENEWAL_PATIENCE = 1 / 6;
 
@@ -90,13 +85,6 @@ export class RedisLockDriver implements LockDriver {
     });
   }
 
-  admitToken(resource: string, token: number): Promise<boolean> {
-    return this.#answer('admitToken', async ({ quick, scripts }) => {
-      const name = `fence:${this.#settings.prefix}${resource}`;
-      const spans = [TOKEN_MAY_BE_AHEAD, GATE_RETENTION * 1000, GATE_RETENTION].map(String);
-      return Number(await quick.run(scripts.admit, [name], [String(token), ...spans])) === 1;
-    });
-  }
 
   /** What is still given back after this goes by the user's client; only `connect()` opens anything again. */
   async close(): Promise<void> {
