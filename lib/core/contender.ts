@@ -12,6 +12,7 @@ import { askFor, Attempt, type AttemptOutcome } from './attempt.js';
 import { backOff } from './back-off.js';
 import type { Timer } from './clock.js';
 import type { EngineContext } from './engine-context.js';
+import type { Owners } from './owners.js';
 import type { WaiterQueue } from './waiter-queue.js';
 
 /** The line for which a contender tries. */
@@ -47,6 +48,8 @@ export class Contender implements AttemptOutcome {
   readonly #line: ContendingLine;
   /** Kept through all tries, unless one of them may have left something behind. */
   #owner: string | null = null;
+  /** Who gave that name. */
+  #owners: Owners | null = null;
   #attempt: Attempt | null = null;
   #tries = 0;
   #failure: unknown = null;
@@ -72,7 +75,8 @@ export class Contender implements AttemptOutcome {
     this.#wake();
     const { clock, owners } = this.#context;
     const { settings } = this.#line.waiters.first!;
-    const owner = this.#owner ?? owners.next();
+    const names = settings.term?.owners ?? owners;
+    const owner = this.#owners === names ? (this.#owner ?? names.next()) : names.next();
     const sentAt = clock.now();
     let answer: MaybePromise<Grant | Denial>;
     try {
@@ -91,6 +95,7 @@ export class Contender implements AttemptOutcome {
     answer: MaybePromise<Grant | Denial>,
   ): void {
     this.#owner = owner;
+    this.#owners = settings.term?.owners ?? this.#context.owners;
     this.#attempt = new Attempt(this.#context, this.#line.key, owner, settings, sentAt, this);
     this.#attempt.follow(answer);
   }

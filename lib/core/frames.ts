@@ -42,6 +42,11 @@ export function runInFrame<T, L extends FrameLocks>(locks: L, work: (locks: L) =
   return frames.run({ locks, parent }, work, locks);
 }
 
+/** Runs `work` as if it were called from under no lock. */
+export function runOutsideFrames<T>(work: () => T): T {
+  return frames.exit(work);
+}
+
 /** Whether the caller runs under a lock of this engine that is still held. */
 export function isUnderLock(context: EngineContext): boolean {
   for (let frame = liveFrame(frames.getStore()); frame; frame = liveFrame(frame.parent)) {

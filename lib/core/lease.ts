@@ -1,5 +1,6 @@
 import type { LockLostReason } from '../errors/lock-lost.error.js';
 import type { Grant } from '../interfaces/lock-driver.interface.js';
+import type { AcquireSettings, TermSettings } from './acquire-settings.js';
 import { Due } from './due-lists.js';
 
 /** Whom a lease tells what became of it. */
@@ -8,22 +9,24 @@ export interface LeaseKeeper {
   leaseLost(lease: Lease, reason: LockLostReason): void;
   /** A renewal is due and the lease is still held. */
   leaseGoesOn(lease: Lease, now: number): void;
+  /** A renewal has brought a new token. */
+  tokenRaised(lease: Lease, token: number): void;
 }
 
 /** A request for a lock that was granted. */
 export interface AskedFor {
   readonly owner: string;
-  readonly settings: { readonly ttl: number; readonly autoExtend: boolean };
+  readonly settings: Pick<AcquireSettings, 'ttl' | 'autoExtend' | 'term'>;
   /** The monotonic time just before it was sent. */
   readonly sentAt: number;
 }
 
 /** A life in sixths: renewed at two, tried again at three to five, lost at six. */
-export const FIRST_RENEWAL = 2;
-export const DEADLINE = 6;
+const FIRST_RENEWAL = 2;
+const DEADLINE = 6;
 
 /** How far the clocks of this process and of the backend may drift apart within a ttl, and how late a timer may fire. */
-function driftMargin(ttl: number): number {
+export function driftMargin(ttl: number): number {
   return ttl / 100 + 5;
 }
 
@@ -35,13 +38,14 @@ export class Lease extends Due {
   readonly keeper: LeaseKeeper;
   readonly owner: string;
   readonly autoExtend: boolean;
+  readonly term: TermSettings | undefined;
   /** What is asked for by the next renewal. */
   ttl: number;
   /** Whether `extend` has given it another ttl than it was asked for with. */
   retimed = false;
   state: 'held' | 'unknown' | 'ended' = 'held';
-  /** The sixth of its life at which it falls due next. */
-  step = FIRST_RENEWAL;
+  /** How often it has fallen due since it was last confirmed. */
+  #tries = 0;
   /** Counts the times it was shortened: a renewal sent before that must not raise the deadline again. */
   epoch = 0;
   /** When the request was sent that its present life began with: the backend's ttl cannot have begun before. */
@@ -50,6 +54,8 @@ export class Lease extends Due {
   #life: number;
   #nextToken: number;
   #lastToken: number;
+  /** When its last tokens were asked for. */
+  #tokensSince: number;
   readonly #clockSkew: number;
   /** By epoch, the ttl of each shortening that may still run at the backend at any time. */
   #shortenings: Map<number, number> | null = null;
@@ -64,12 +70,14 @@ export class Lease extends Due {
     this.keeper = keeper;
     this.owner = owner;
     this.autoExtend = settings.autoExtend;
+    this.term = settings.term;
     this.ttl = settings.ttl;
     this.#clockSkew = clockSkew;
     this.#since = sentAt;
     this.#life = this.#lifeOf(settings.ttl);
     this.#nextToken = grant.firstToken;
     this.#lastToken = grant.firstToken + grant.tokens - 1;
+    this.#tokensSince = sentAt;
   }
 
   get key(): string {
@@ -83,7 +91,30 @@ export class Lease extends Due {
 
   /** How long after the beginning of its life it falls due next. */
   get span(): number {
-    return (this.#life * this.step) / DEADLINE;
+    return this.#firstTry + this.#tries * this.#pause;
+  }
+
+  /** Whether it falls due once more before its deadline. */
+  get mayRenew(): boolean {
+    return this.autoExtend && this.span < this.#life - this.#life / (2 * DEADLINE);
+  }
+
+  /** Whether a renewal that is due has not been answered. */
+  get isUnanswered(): boolean {
+    return this.#tries > 0;
+  }
+
+  get #firstTry(): number {
+    const sixth = this.#life / DEADLINE;
+    return this.term === undefined
+      ? FIRST_RENEWAL * sixth
+      : Math.min(this.term.heartbeat, this.#life / 2);
+  }
+
+  /** Between two tries. */
+  get #pause(): number {
+    const sixth = this.#life / DEADLINE;
+    return this.term === undefined ? sixth : Math.min(this.term.heartbeat, sixth);
   }
 
   get dueNext(): number {
@@ -96,6 +127,22 @@ export class Lease extends Due {
 
   takeToken(): number {
     return this.#nextToken++;
+  }
+
+  /** Whether a renewal that is sent now has to bring a new token; heartbeats come a little early. */
+  isTokenDue(now: number): boolean {
+    const { term } = this;
+    return term !== undefined && now - this.#tokensSince >= term.tokenPeriod - term.heartbeat / 2;
+  }
+
+  /** A renewal that was sent at `sentAt` has brought this token; replies may come out of order, and the largest stands. */
+  raiseToken(token: number, sentAt: number): void {
+    if (token > this.#lastToken) {
+      this.#nextToken = token;
+      this.#lastToken = token;
+      this.#tokensSince = sentAt;
+      this.keeper.tokenRaised(this, this.takeToken());
+    }
   }
 
   isHeld(now: number): boolean {
@@ -138,12 +185,11 @@ export class Lease extends Due {
     return true;
   }
 
-  /** A renewal is sent: the next is due at the next sixth, or the one after that if it is too near. */
-  nextStep(now: number): void {
-    const sixth = this.#life / DEADLINE;
+  /** A renewal is sent: the next is due after a pause, or the one after that if it is too near. */
+  nextTry(now: number): void {
     do {
-      this.step++;
-    } while (this.step < DEADLINE && this.dueNext < now + sixth / 2);
+      this.#tries++;
+    } while (this.mayRenew && this.dueNext < now + this.#pause / 2);
   }
 
   /** Asks for another ttl from `now` on. True if the lease ends earlier by that, and then it does so here at once. */
@@ -168,7 +214,7 @@ export class Lease extends Due {
   #begin(since: number, life: number): void {
     this.#since = since;
     this.#life = life;
-    this.step = FIRST_RENEWAL;
+    this.#tries = 0;
   }
 
   #lifeOf(ttl: number): number {

@@ -67,7 +67,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     const { clock, clockSkew, owners } = this.#context;
     const { settings } = claim;
     const sentAt = clock.now();
-    const owner = owners.next();
+    const owner = (settings.term?.owners ?? owners).next();
     this.#state = 'contending';
     let answer;
     try {
@@ -115,6 +115,7 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     if (
       head?.settings.ttl !== lease.ttl ||
       head.settings.autoExtend !== lease.autoExtend ||
+      head.settings.term !== lease.term ||
       !lease.isHeld(now)
     ) {
       disowner.disownLease(this.key, lease.owner, lease.ttl);
@@ -281,6 +282,12 @@ export class Line implements LeaseKeeper, TurnKeeper, WaitingPlace {
     const turn = this.#turn!;
     if (turn.isHeldLong(now)) {
       this.#context.events.heldLong(lease, now - turn.startedAt);
+    }
+  }
+
+  tokenRaised(lease: Lease, token: number): void {
+    if (this.#lease === lease) {
+      this.#turn!.token = token;
     }
   }
 

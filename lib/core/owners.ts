@@ -15,4 +15,9 @@ export class Owners {
   next(): string {
     return this.#prefix + (this.#count++).toString(36);
   }
+
+  /** Whether it has named this one. */
+  named(owner: string): boolean {
+    return owner.startsWith(this.#prefix);
+  }
 }

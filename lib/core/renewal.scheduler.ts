@@ -2,7 +2,7 @@ import { LockDriverError } from '../errors/lock-driver.error.js';
 import type { LockDriver, RenewRequest, RenewResult } from '../interfaces/lock-driver.interface.js';
 import type { Clock } from './clock.js';
 import { cancel, type DueLists, type DueRole } from './due-lists.js';
-import { DEADLINE, FIRST_RENEWAL, type Lease } from './lease.js';
+import type { Lease } from './lease.js';
 import type { LockEvents } from './lock-events.js';
 import { isPending } from './maybe-promise.js';
 
@@ -50,7 +50,7 @@ export class RenewalScheduler {
 
   /** Schedules what comes next in the lease's life. */
   watch(lease: Lease): void {
-    if (lease.autoExtend && lease.step < DEADLINE) {
+    if (lease.mayRenew) {
       this.#renewals.schedule(lease, lease.dueNext, lease.span);
     } else {
       this.#deadlines.schedule(lease, lease.deadline, lease.ttl);
@@ -93,11 +93,11 @@ export class RenewalScheduler {
       lease.keeper.leaseLost(lease, 'expired');
       return;
     }
-    if (lease.step > FIRST_RENEWAL) {
+    if (lease.isUnanswered) {
       const error = new LockDriverError('A renewal has not been answered', { keys: [lease.key] });
       this.#doubt({ lease, sentAt: now }, error);
     }
-    lease.nextStep(now);
+    lease.nextTry(now);
     this.watch(lease);
     this.#collected.push(lease);
     lease.keeper.leaseGoesOn(lease, now);
@@ -117,7 +117,12 @@ export class RenewalScheduler {
     const sentAt = this.#clock.now();
     const renewals = leases.map((lease) => {
       const { key, owner, ttl } = lease;
-      return renewalOf(lease, { key, owner, ttl }, sentAt);
+      const request = { key, owner, ttl };
+      return renewalOf(
+        lease,
+        lease.isTokenDue(sentAt) ? { ...request, bumpToken: 1 } : request,
+        sentAt,
+      );
     });
     if (renewals.length === 0) {
       return;
@@ -158,6 +163,9 @@ export class RenewalScheduler {
       }
       lease.confirm(sentAt, sureTtl, epoch);
       this.watch(lease);
+      if (request.bumpToken !== undefined && result.firstToken !== undefined) {
+        lease.raiseToken(result.firstToken, sentAt);
+      }
       this.#events.renewed(lease);
     } else {
       lease.keeper.leaseLost(lease, 'taken');

@@ -36,7 +36,7 @@ export class Turn {
   constructor(
     readonly context: EngineContext,
     readonly lease: Lease,
-    readonly token: number,
+    public token: number,
     readonly settings: AcquireSettings,
     readonly startedAt: number,
     readonly keeper: TurnKeeper,
@@ -68,7 +68,9 @@ export class Turn {
 
   /** True once, when the lock has been held for so long that the operator should know. */
   isHeldLong(now: number): boolean {
-    const isHeldLong = !this.#toldHeldLong && now - this.startedAt >= HELD_LONG * this.lease.ttl;
+    // A term of office lasts for as long as it may.
+    const isLong = now - this.startedAt >= HELD_LONG * this.lease.ttl;
+    const isHeldLong = isLong && !this.#toldHeldLong && this.settings.term === undefined;
     this.#toldHeldLong ||= isHeldLong;
     return isHeldLong;
   }

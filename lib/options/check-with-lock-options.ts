@@ -1,6 +1,6 @@
 import { DEFAULT_LOCK_NAME } from '../distributed-lock.constants.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
-import type { AcquireSettings } from '../core/acquire-settings.js';
+import type { LockSettings } from '../core/acquire-settings.js';
 import type { WithLockOptions } from '../interfaces/with-lock-options.interface.js';
 import { badOption } from './option-error.js';
 import { mergeOptions, type OptionParser, type OptionParsers } from './option-parsers.js';
@@ -13,7 +13,7 @@ type OwnOptions = Pick<WithLockOptions, 'onBusy' | 'onUnavailable' | 'returns'> 
 
 const { signal: _signal, ...LOCK_PARSERS } = SETTINGS_PARSERS;
 
-const PARSERS: OptionParsers<OwnOptions & Omit<AcquireSettings, 'signal'>> = {
+const PARSERS: OptionParsers<OwnOptions & Omit<LockSettings, 'signal'>> = {
   ...LOCK_PARSERS,
   onBusy: oneOf("'throw', 'skip' or a function", (value) => value === 'throw' || value === 'skip'),
   onUnavailable: oneOf('a function'),

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { AcquireSettings } from '../core/acquire-settings.js';
+import type { LockSettings } from '../core/acquire-settings.js';
 import { DEFAULT_LOCK_NAME } from '../distributed-lock.constants.js';
 import type {
   DistributedLockModuleOptions,
@@ -38,13 +38,13 @@ interface OwnSettings {
   readonly handover: HandoverSettings;
 }
 
-type ServiceSettings = OwnSettings & Omit<AcquireSettings, 'handover' | 'signal'>;
+type ServiceSettings = OwnSettings & Omit<LockSettings, 'handover' | 'signal'>;
 
 /** A service's options after they were checked: nothing is missing, and durations are milliseconds. */
 export interface ResolvedServiceOptions extends OwnSettings {
   readonly driver: LockDriver;
   /** What an acquisition without options gets. */
-  readonly defaults: AcquireSettings;
+  readonly defaults: LockSettings;
 }
 
 const A_DRIVER = 'a lock driver, for example new MemoryLockDriver()';
@@ -120,7 +120,7 @@ export function resolveServiceOptions(
   if (driver === undefined) {
     throw badSecretOption('driver', undefined, A_DRIVER);
   }
-  const defaults: AcquireSettings = {
+  const defaults: LockSettings = {
     ttl: settings.ttl,
     wait: settings.wait,
     autoExtend: settings.autoExtend,

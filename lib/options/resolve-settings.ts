@@ -1,4 +1,4 @@
-import type { AcquireSettings, RetrySettings } from '../core/acquire-settings.js';
+import type { LockSettings, RetrySettings } from '../core/acquire-settings.js';
 import { formatMs } from '../errors/format.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import type { AcquireOptions } from '../interfaces/lock-options.interface.js';
@@ -9,7 +9,7 @@ import { duration, flag, mergeOptions, number, type OptionParsers } from './opti
 export const MIN_TTL = 30;
 
 /** What holds where neither module nor call says anything. */
-export const DEFAULT_SETTINGS: AcquireSettings = Object.freeze({
+export const DEFAULT_SETTINGS: LockSettings = Object.freeze({
   ttl: 30_000,
   wait: 5_000,
   autoExtend: true,
@@ -33,7 +33,7 @@ const RETRY_PARSERS: OptionParsers<RetrySettings> = {
 };
 
 /** How each option of an acquisition is checked. */
-export const SETTINGS_PARSERS: OptionParsers<AcquireSettings> = {
+export const SETTINGS_PARSERS: OptionParsers<LockSettings> = {
   ttl: duration({ min: MIN_TTL, allowed: `${A_DURATION}, finite and at least ${MIN_TTL} ms` }),
   wait: duration({
     min: 0,
@@ -64,10 +64,10 @@ export const SETTINGS_PARSERS: OptionParsers<AcquireSettings> = {
 
 /** The settings of one call: its options over the defaults. */
 export function resolveSettings(
-  defaults: AcquireSettings,
+  defaults: LockSettings,
   options: AcquireOptions | undefined,
   clockSkew: number,
-): AcquireSettings {
+): LockSettings {
   if (options === undefined) {
     return defaults;
   }
@@ -84,7 +84,7 @@ export function parseTtl(ttl: unknown, clockSkew: number): number {
 }
 
 /** Checks what options say about one another, wherever each of them came from. */
-export function checkTogether(settings: AcquireSettings, clockSkew: number): void {
+export function checkTogether(settings: LockSettings, clockSkew: number): void {
   const { ttl, minHold, maxHold, retry } = settings;
   checkTtl(ttl, clockSkew);
   if (maxHold < minHold) {

@@ -18,7 +18,12 @@ describe('a lease', () => {
   });
 
   function leaseOf(ttl: number, clockSkew = 0): Lease {
-    const keeper = { key: 'k', leaseLost: () => undefined, leaseGoesOn: () => undefined };
+    const keeper = {
+      key: 'k',
+      leaseLost: () => undefined,
+      leaseGoesOn: () => undefined,
+      tokenRaised: () => undefined,
+    };
     const settings = { ttl, autoExtend: true };
     const grant = { firstToken: 70, tokens: 3 };
     return new Lease(keeper, { owner: 'o', settings, sentAt: SENT }, grant, clockSkew);
