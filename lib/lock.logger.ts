@@ -16,6 +16,8 @@ const ADVICE: Record<LockLostReason, string> = {
   forced: 'Somebody called forceRelease() here.',
   stopped: 'Make the work heed lock.signal, or raise drainTimeout.',
   released: 'It was used after its release.',
+  resigned: 'It was used after resign().',
+  notElected: 'Look at isLeader first.',
 };
 
 /** Tells the operator of trouble: what happened to which lock, what follows from it, and where to look. */

@@ -53,8 +53,9 @@ export class LockService
   readonly events: LockEvents;
   /** @internal */
   readonly options: ResolvedServiceOptions;
+  /** @internal */
+  readonly keys: KeySpace;
 
-  private readonly keys: KeySpace;
   private readonly tryDefaults: AcquireSettings;
   private readonly lifecycle: LockServiceLifecycle;
 

@@ -2,7 +2,15 @@ import { formatKeys } from './format.js';
 import { LockError, type LockErrorDetails } from './lock.error.js';
 
 /** Why a lock was lost. */
-export type LockLostReason = 'expired' | 'taken' | 'maxHold' | 'forced' | 'stopped' | 'released';
+export type LockLostReason =
+  | 'expired'
+  | 'taken'
+  | 'maxHold'
+  | 'forced'
+  | 'stopped'
+  | 'released'
+  | 'resigned'
+  | 'notElected';
 
 const EXPLANATIONS: Record<LockLostReason, string> = {
   expired:
@@ -13,6 +21,8 @@ const EXPLANATIONS: Record<LockLostReason, string> = {
   forced: 'it was force-released in this process',
   stopped: 'the application shut down and drainTimeout was over',
   released: 'it has been released already',
+  resigned: 'this process has resigned from its leadership',
+  notElected: 'this process is not the leader',
 };
 
 /** What a {@link LockLostError} knows. */

@@ -6,6 +6,7 @@ import type {
   Type,
 } from '@nestjs/common';
 import type { LockError } from '../errors/lock.error.js';
+import type { CampaignOptions } from './leader-election.interface.js';
 import type { LockDriver, MaybePromise } from './lock-driver.interface.js';
 import type { Duration, LockOptions } from './lock-options.interface.js';
 
@@ -86,6 +87,11 @@ export interface LockServiceOptions extends Omit<LockOptions, 'handover'> {
    * @default none
    */
   readonly onUnavailable?: RefusalHandler;
+  /**
+   * What all campaigns for leadership have in common.
+   * @default the defaults of `CampaignOptions`
+   */
+  readonly leader?: CampaignOptions;
 }
 
 /** Options of `DistributedLockModule.forRoot`. */

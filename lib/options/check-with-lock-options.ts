@@ -4,7 +4,7 @@ import type { LockSettings } from '../core/acquire-settings.js';
 import type { WithLockOptions } from '../interfaces/with-lock-options.interface.js';
 import { badOption } from './option-error.js';
 import { mergeOptions, type OptionParser, type OptionParsers } from './option-parsers.js';
-import { text } from './resolve-service-options.js';
+import { text } from './text-parsers.js';
 import { checkTogether, DEFAULT_SETTINGS, SETTINGS_PARSERS } from './resolve-settings.js';
 
 type OwnOptions = Pick<WithLockOptions, 'onBusy' | 'onUnavailable' | 'returns'> & {

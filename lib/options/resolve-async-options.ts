@@ -16,7 +16,8 @@ import type {
 import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
 import { badOption } from './option-error.js';
 import { flag, mergeOptions, type OptionParser, type OptionParsers } from './option-parsers.js';
-import { isDriver, text } from './resolve-service-options.js';
+import { isDriver } from './resolve-service-options.js';
+import { text } from './text-parsers.js';
 
 /** What an instance's options are made with, and from what. */
 export interface OptionsSource {

@@ -9,14 +9,10 @@ import type {
 } from '../interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from '../interfaces/lock-driver.interface.js';
 import { badOption, badSecretOption } from './option-error.js';
-import {
-  duration,
-  flag,
-  mergeOptions,
-  type OptionParser,
-  type OptionParsers,
-} from './option-parsers.js';
+import { duration, flag, mergeOptions, type OptionParsers } from './option-parsers.js';
+import { completeCampaign, type GivenCampaign, mergeCampaign, NOTHING_GIVEN } from './resolve-campaign.js';
 import { checkTogether, DEFAULT_SETTINGS, SETTINGS_PARSERS } from './resolve-settings.js';
+import { parseNode, text } from './text-parsers.js';
 
 interface HandoverSettings {
   readonly enabled: boolean;
@@ -36,6 +32,8 @@ interface OwnSettings {
   readonly onBusy: 'throw' | RefusalHandler;
   readonly onUnavailable: RefusalHandler | undefined;
   readonly handover: HandoverSettings;
+  /** What all campaigns are given. */
+  readonly leader: GivenCampaign;
 }
 
 type ServiceSettings = OwnSettings & Omit<LockSettings, 'handover' | 'signal'>;
@@ -50,21 +48,10 @@ export interface ResolvedServiceOptions extends OwnSettings {
 const A_DRIVER = 'a lock driver, for example new MemoryLockDriver()';
 const DRIVER_METHODS = ['acquire', 'renew', 'release', 'inspect', 'list', 'forceRelease'] as const;
 
-/** Control characters and lone surrogates: backends and terminals do not agree on them. */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
-
 const time = duration({
   min: 0,
   allowed: "a finite duration of at least 0: milliseconds, or a string such as '10s'",
 });
-
-/** Checks what stands for a text in keys, owners and tokens. */
-export const text: OptionParser<string> = (value, name) => {
-  if (typeof value !== 'string' || value.trim() === '' || UNPRINTABLE.test(value)) {
-    throw badOption(name, value, 'a string that is not empty, without control characters');
-  }
-  return value;
-};
 
 const HANDOVER_PARSERS: OptionParsers<Pick<HandoverSettings, 'maxTime'>> = { maxTime: time };
 
@@ -86,6 +73,7 @@ const SERVICE_PARSERS: OptionParsers<ServiceSettings> = {
   },
   onBusy: (value, name) => (value === 'throw' ? value : refusalHandler(value, name, "'throw' or ")),
   onUnavailable: (value, name) => refusalHandler(value, name),
+  leader: (value, name, current) => mergeCampaign(current, value, `${name}.`),
   ...LOCK_PARSERS,
   handover: (value, name, current) => {
     if (typeof value === 'boolean') {
@@ -133,6 +121,9 @@ export function resolveServiceOptions(
     signal: undefined,
   };
   checkTogether(defaults, settings.clockSkew);
+  if (settings.leader !== NOTHING_GIVEN) {
+    completeCampaign(settings.leader, settings);
+  }
   return { ...settings, driver, defaults };
 }
 
@@ -151,6 +142,7 @@ function defaultSettings(): ServiceSettings {
     onBusy: 'throw',
     onUnavailable: undefined,
     handover: { enabled: handover, maxTime: 100 },
+    leader: NOTHING_GIVEN,
   };
 }
 
@@ -180,13 +172,5 @@ function parseDriver(value: unknown, name: string): LockDriver {
 }
 
 function parseNamespace(value: unknown, name: string): LockNamespace {
-  return typeof value === 'function' ? (value as () => string) : text(value, name, '');
-}
-
-function parseNode(value: unknown, name: string): string {
-  const node = text(value, name, '');
-  if (node.includes('#')) {
-    throw badOption(name, value, 'without `#`, which ends the node in an owner');
-  }
-  return node;
+  return typeof value === 'function' ? (value as () => string) : text(value, name);
 }

@@ -95,13 +95,15 @@ export function checkTogether(settings: LockSettings, clockSkew: number): void {
   }
 }
 
-function checkTtl(ttl: number, clockSkew: number): void {
+/** Checks that a lease outlasts what the clocks may differ by. */
+export function checkTtl(ttl: number, clockSkew: number): void {
   if (ttl <= 2 * clockSkew) {
     throw conflict('ttl', ttl, 'more than twice', 'clockSkew', clockSkew);
   }
 }
 
-function conflict(
+/** Two options that do not go together. */
+export function conflict(
   name: string,
   value: number,
   relation: string,

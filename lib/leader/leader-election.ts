@@ -1,0 +1,148 @@
+import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
+import type { AcquireSettings } from '../core/acquire-settings.js';
+import { Owners } from '../core/owners.js';
+import { LockClosedError } from '../errors/lock-closed.error.js';
+import { LockConfigError } from '../errors/lock-config.error.js';
+import type { CampaignOptions, Leadership } from '../interfaces/leader-election.interface.js';
+import { lockKey } from '../key/lock-key.js';
+import type { LockService } from '../lock.service.js';
+import {
+  type CampaignSettings,
+  completeCampaign,
+  mergeCampaign,
+} from '../options/resolve-campaign.js';
+import { text } from '../options/text-parsers.js';
+import { Campaign } from './campaign.js';
+import { leaderElectionName } from './leader-election.name.js';
+import { LeaderLogger } from './leader.logger.js';
+import { reclaimSeat } from './reclaim-seat.js';
+
+/** How long a candidate waits before it tells the operator that the backend fails, if it does. */
+const PATIENCE = 30_000;
+
+/** A campaign of this process, and the settings that it goes by. */
+interface Running {
+  readonly campaign: Campaign;
+  readonly settings: CampaignSettings;
+}
+
+/** Elects one of all processes that stand for the same name; who holds the lock `leader:<name>` is its leader. */
+@Injectable()
+export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposable {
+  private readonly logger: LeaderLogger;
+  private readonly running = new Map<string, Running>();
+  private isClosed = false;
+
+  constructor(private readonly locks: LockService) {
+    this.logger = new LeaderLogger(leaderElectionName(locks.options.name));
+  }
+
+  /**
+   * Stands for election, from now until `resign()` or shutdown. Where this process already does so under the same
+   * `nodeId`, that campaign is given.
+   */
+  campaign(name: string, options: CampaignOptions = {}): Leadership {
+    return this.stand(name, options);
+  }
+
+  /**
+   * The campaign of this process for a name, if there is one.
+   * @internal
+   */
+  find(name: string): Campaign | undefined {
+    return [...this.running.values()].find(({ campaign }) => campaign.name === name)?.campaign;
+  }
+
+  /** @internal */
+  stand(name: string, options: CampaignOptions = {}): Campaign {
+    const { leader, node, clockSkew, defaults } = this.locks.options;
+    const given = mergeCampaign(leader, options);
+    const settings = completeCampaign(given, { node, clockSkew, ttl: defaults.ttl });
+    const id = JSON.stringify([text(name, 'name'), settings.nodeId]);
+    const other = this.running.get(id);
+    if (other !== undefined && !other.campaign.isOver) {
+      assertSame(name, other.settings, settings, options);
+      return other.campaign;
+    }
+    if (this.isClosed) {
+      throw new LockClosedError(`Nobody stands for ${name}: the application is shutting down`);
+    }
+    const campaign = this.start(name, settings);
+    this.running.set(id, { campaign, settings });
+    return campaign;
+  }
+
+  /** Resigns from all that this process leads, while locks are still given back; before the application closes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.isClosed = true;
+    await Promise.all([...this.running.values()].map(({ campaign }) => campaign.resign()));
+  }
+
+  /** Resigns where there is no Nest application to do it; the lock service is to be shut down after it. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.beforeApplicationShutdown();
+  }
+
+  private start(name: string, settings: CampaignSettings): Campaign {
+    const { engine, options, keys } = this.locks;
+    const { nodeId, ttl, heartbeat, tokenPeriod } = settings;
+    const key = keys.one(lockKey`leader:${name}`);
+    const owners = new Owners(nodeId);
+    const term: AcquireSettings = {
+      ...options.defaults,
+      ttl,
+      wait: Math.max(ttl, PATIENCE),
+      autoExtend: true,
+      reentrant: false,
+      minHold: 0,
+      maxHold: Infinity,
+      maxWaiters: Infinity,
+      handover: false,
+      term: { owners, heartbeat, tokenPeriod },
+    };
+    const campaign = new Campaign({
+      name,
+      nodeId,
+      key,
+      engine,
+      settings: term,
+      logger: this.logger,
+    });
+    if (settings.reclaim) {
+      reclaimSeat(options.driver, { key, nodeId, owners }).catch((error: unknown) =>
+        this.logger.reclaimFailed(campaign, error),
+      );
+    }
+    return campaign;
+  }
+}
+
+/** One election per service, also for those that Nest does not make. */
+const elections = new WeakMap<LockService, LeaderElection>();
+
+/** The election that stands on the locks of this service. */
+export function electionOf(locks: LockService): LeaderElection {
+  let election = elections.get(locks);
+  if (election === undefined) {
+    elections.set(locks, (election = new LeaderElection(locks)));
+  }
+  return election;
+}
+
+/** Whoever gives options expects them to hold. */
+function assertSame(
+  name: string,
+  running: CampaignSettings,
+  asked: CampaignSettings,
+  options: CampaignOptions,
+): void {
+  const differing = (Object.keys(asked) as (keyof CampaignSettings)[]).filter(
+    (option) => options[option] !== undefined && asked[option] !== running[option],
+  );
+  if (differing.length > 0) {
+    throw new LockConfigError(
+      `This process stands for ${name} already, with another ${differing.join(', ')}: give all its campaigns the same options, or ` +
+        `each a \`nodeId\` of its own`,
+    );
+  }
+}
