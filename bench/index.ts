@@ -6,6 +6,7 @@ import { memory } from './memory.js';
 import { mongo } from './mongo.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
+import { redisHandover } from './redis-handover.js';
 import { renewal } from './renewal.js';
 import { type Bench, type Finding, passes } from './support/bench.js';
 import { report } from './support/report.js';
@@ -21,6 +22,7 @@ const BENCHES: readonly Bench[] = [
   memory,
   renewal,
   redis,
+  redisHandover,
   postgres,
   mongo,
 ];

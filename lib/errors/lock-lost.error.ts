@@ -3,14 +3,7 @@ import { LockError, type LockErrorDetails } from './lock.error.js';
 
 /** Why a lock was lost. */
 export type LockLostReason =
-  | 'expired'
-  | 'taken'
-  | 'maxHold'
-  | 'forced'
-  | 'stopped'
-  | 'released'
-  | 'resigned'
-  | 'notElected';
+  'expired' | 'taken' | 'maxHold' | 'forced' | 'stopped' | 'released' | 'resigned' | 'notElected';
 
 const EXPLANATIONS: Record<LockLostReason, string> = {
   expired:

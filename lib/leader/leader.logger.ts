@@ -24,7 +24,9 @@ export class LeaderLogger {
     if (reason === 'resigned') {
       this.logger.log(`${nodeId} has resigned from ${name}`);
     } else {
-      this.logger.warn(`${nodeId} is no longer the leader of ${name}, and stands again: ${message}`);
+      this.logger.warn(
+        `${nodeId} is no longer the leader of ${name}, and stands again: ${message}`,
+      );
     }
   }
 

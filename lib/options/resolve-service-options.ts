@@ -10,7 +10,12 @@ import type {
 import type { LockDriver } from '../interfaces/lock-driver.interface.js';
 import { badOption, badSecretOption } from './option-error.js';
 import { duration, flag, mergeOptions, type OptionParsers } from './option-parsers.js';
-import { completeCampaign, type GivenCampaign, mergeCampaign, NOTHING_GIVEN } from './resolve-campaign.js';
+import {
+  completeCampaign,
+  type GivenCampaign,
+  mergeCampaign,
+  NOTHING_GIVEN,
+} from './resolve-campaign.js';
 import { checkTogether, DEFAULT_SETTINGS, SETTINGS_PARSERS } from './resolve-settings.js';
 import { parseNode, text } from './text-parsers.js';
 

@@ -1,8 +1,10 @@
 import type {
   AcquireRequest,
+  Admission,
   Denial,
   Grant,
   LockRecord,
+  RefusalRule,
   ReleaseRequest,
   ReleaseResult,
   RenewRequest,
@@ -170,4 +172,15 @@ export function inspectOperation({
           : null;
       }),
   };
+}
+
+/** What the gate's script says. */
+export function admissionOf(reply: unknown): Admission {
+  const [rule, newest] = reply as [RefusalRule | '', number | string];
+  if (rule === '') {
+    return { admitted: true };
+  }
+  return Number(newest) === 0
+    ? { admitted: false, rule }
+    : { admitted: false, rule, newest: Number(newest) };
 }

@@ -1,6 +1,8 @@
 import { LockConfigError } from '../../errors/lock-config.error.js';
 import type {
   AcquireRequest,
+  Admission,
+  AdmitRequest,
   Denial,
   Grant,
   ListRequest,
@@ -13,6 +15,7 @@ import type {
   Unsubscribe,
 } from '../../interfaces/lock-driver.interface.js';
 import { explained } from './explain-error.js';
+import { admissionOf } from './operations.js';
 import type { RedisLockClient } from './redis-client.js';
 import {
   type RedisLockDriverOptions,
@@ -21,6 +24,9 @@ import {
 } from './redis-lock.options.js';
 import { openSession, type RedisSession } from './redis-session.js';
 import { within } from './within.js';
+
+/** How far a fencing token may be ahead of the server's clock, in milliseconds. */
+const MAY_BE_AHEAD = 60_000;
 
 /** The part of the shortest ttl after which a renewal without an answer has failed, lest it keeps those of other nodes waiting. */
 const RENEWAL_PATIENCE = 1 / 6;
@@ -85,6 +91,13 @@ export class RedisLockDriver implements LockDriver {
     });
   }
 
+  admitToken({ resource, token, retention }: AdmitRequest): Promise<Admission> {
+    return this.#answer('admitToken', async ({ durable, scripts }) => {
+      const name = `fence:${this.#settings.prefix}${resource}`;
+      const spans = [MAY_BE_AHEAD * 1000, retention * 1000, retention + MAY_BE_AHEAD].map(String);
+      return admissionOf(await durable.run(scripts.admit, [name], [String(token), ...spans]));
+    });
+  }
 
   /** What is still given back after this goes by the user's client; only `connect()` opens anything again. */
   async close(): Promise<void> {

@@ -64,6 +64,7 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
     warnings,
     fullPrefix,
     scripts,
+    durable: shared.durable,
     quick,
     acquire: operationOf(acquireOperation(shared)),
     renew: operationOf(renewOperation(shared)),

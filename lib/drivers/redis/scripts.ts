@@ -182,17 +182,18 @@ end
 return expires > now and 1 or 0`;
 
 /**
- * The key is a resource; ARGV are a token, how far it may be ahead of the clock (us), and for how long the resource is
- * remembered (us and ms). Where nothing is remembered, a token from before that time may be older than one that was
- * forgotten. Answers 1 if the token is admitted.
+ * The key is a resource; ARGV are a token, how far it may be ahead of the clock (us), for how long the resource remembers
+ * (us), and for how long what it remembers is kept (ms). Where nothing is remembered, a token from before that time may be
+ * older than one that was forgotten. Answers the rule that refuses the token or an empty string, and the newest token or 0.
  */
 const admit = (): string => `${LOCALS}${NOW}
 local key, token = KEYS[1], tonumber(ARGV[1])
-if token > now + ARGV[2] then return 0 end
-local newest = tonumber(call('GET', key) or now - ARGV[3])
-if token < newest then return 0 end
+local newest = tonumber(call('GET', key) or 0)
+if token > now + ARGV[2] then return { 'ahead', newest } end
+if token < newest then return { 'older', newest } end
+if newest == 0 and token < now - ARGV[3] then return { 'forgotten', 0 } end
 call('SET', key, string.format('%.0f', token), 'PX', ARGV[4])
-return 1`;
+return { '', token }`;
 
 /** Does once all that the others do; answers which command was refused, and why. */
 const rehearse = ({ publish }: ScriptSettings): string => `

@@ -78,7 +78,8 @@ describe.skipIf(!hasRedisProgram).concurrent.each([ioredis5, ioredis6, nodeRedis
       await server.command('SCRIPT', 'FLUSH');
       await expect(mine.locks.inspect('a')).resolves.toBeNull();
       await expect(mine.locks.forceRelease('a')).resolves.toBe(false);
-      await expect(mine.driver.admitToken('a', 1)).resolves.toBe(false);
+      const admission = { resource: 'a', token: 1, retention: 1000 };
+      await expect(mine.driver.admitToken(admission)).resolves.toMatchObject({ admitted: false });
     });
   },
 );

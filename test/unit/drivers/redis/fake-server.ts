@@ -56,7 +56,7 @@ export class FakeServer {
     release: ({ keys }) => keys.flatMap(() => [0, 0]),
     inspect: ({ keys }) => keys.flatMap((key) => [500, 1000, `owner of ${key}`]),
     forceRelease: () => 1,
-    admit: () => 1,
+    admit: () => ['', 1],
   };
 
   async run(call: ScriptCall): Promise<unknown> {

@@ -18,6 +18,7 @@ let client: FakeIoredis;
 let server: FakeServer;
 let driver: RedisLockDriver;
 const lease = { key: 'k', owner: 'o', ttl: 1000 };
+const admission = { resource: 'r', token: 1, retention: 1000 };
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -75,7 +76,7 @@ describe('to connect', () => {
       inspect: () => driver.inspect('k'),
       list: () => driver.list(),
       forceRelease: () => driver.forceRelease('k'),
-      admitToken: () => driver.admitToken('r', 1),
+      admitToken: () => driver.admitToken(admission),
     };
     await calls[name]();
     expect(server.callsOf('prefix')).toHaveLength(1);
@@ -293,18 +294,26 @@ describe('a lock', () => {
 });
 
 describe('the gate', () => {
-  it('gives the token, a minute’s grace and a week’s memory, under a name that is no lock’s', async () => {
-    await expect(driver.admitToken('orders', 1_795_004_133_760_712)).resolves.toBe(true);
+  it('gives the token, a minute’s grace and the memory asked for, under a name that is no lock’s', async () => {
+    const request = { resource: 'orders', token: 1_795_004_133_760_712, retention: 604_800_000 };
+    await expect(driver.admitToken(request)).resolves.toEqual({ admitted: true });
     expect(server.callsOf('admit').map(({ keys, args }) => [keys, args])).toEqual([
-      [['fence:lock:orders'], ['1795004133760712', '60000000', '604800000000', '604800000']],
+      [['fence:lock:orders'], ['1795004133760712', '60000000', '604800000000', '604860000']],
     ]);
   });
 
-  it('says no to a token that is not admitted', async () => {
-    server.answers.admit = () => 0;
-    await expect(driver.admitToken('orders', 7)).resolves.toBe(false);
-    server.answers.admit = () => '0';
-    await expect(driver.admitToken('orders', 7)).resolves.toBe(false);
+  it('says by which rule it refuses a token, and what the newest is', async () => {
+    server.answers.admit = () => ['older', 9];
+    await expect(driver.admitToken(admission)).resolves.toEqual({
+      admitted: false,
+      rule: 'older',
+      newest: 9,
+    });
+    server.answers.admit = () => ['forgotten', '0'];
+    await expect(driver.admitToken(admission)).resolves.toEqual({
+      admitted: false,
+      rule: 'forgotten',
+    });
   });
 });
 
@@ -379,7 +388,7 @@ describe('what an operator asks for', () => {
         inspect: () => driver.inspect('k'),
         list: () => driver.list(),
         forceRelease: () => driver.forceRelease('k'),
-        admitToken: () => driver.admitToken('r', 1),
+        admitToken: () => driver.admitToken(admission),
       };
       const outcome = watch<unknown>(calls[name]());
       await vi.advanceTimersByTimeAsync(4999);
@@ -399,7 +408,7 @@ describe('what an operator asks for', () => {
     for (const answer of [
       driver.inspect('k'),
       driver.forceRelease('k'),
-      driver.admitToken('r', 1),
+      driver.admitToken(admission),
     ]) {
       await expect(answer).rejects.toThrow('this is a replica');
     }
