@@ -8,6 +8,9 @@ import type {
 } from './interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from './interfaces/lock-driver.interface.js';
 import { LockErrorInterceptor } from './interceptors/lock-error.interceptor.js';
+import { LeaderElection } from './leader/leader-election.js';
+import { getLeaderElectionToken } from './leader/leader-election.token.js';
+import { LeaderExplorer } from './leader/leader.explorer.js';
 import { LockServiceExplorer } from './lock-service.explorer.js';
 import { LockService } from './lock.service.js';
 import { getLockServiceToken } from './lock-service.token.js';
@@ -67,6 +70,17 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     useFactory: (modules: ModulesContainer, locks: LockService) =>
       new LockServiceExplorer(modules, locks),
   };
+  const election: FactoryProvider<LeaderElection> = {
+    provide: getLeaderElectionToken(name),
+    inject: [token],
+    useFactory: (locks: LockService) => LeaderElection.of(locks),
+  };
+  const leaders: FactoryProvider<LeaderExplorer> = {
+    provide: LeaderExplorer,
+    inject: [ModulesContainer, election.provide],
+    useFactory: (modules: ModulesContainer, elections: LeaderElection) =>
+      new LeaderExplorer(modules, elections, name),
+  };
   const errors: FactoryProvider<LockErrorInterceptor> = {
     provide: APP_INTERCEPTOR,
     inject: [token],
@@ -76,8 +90,8 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     module: DistributedLockModule,
     global: isGlobal,
     imports,
-    providers: [...source.providers, service, explorer, errors],
-    exports: [token],
+    providers: [...source.providers, service, explorer, election, leaders, errors],
+    exports: [token, election.provide],
   };
 }
 

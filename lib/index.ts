@@ -1,5 +1,9 @@
 export { currentLock } from './core/frames.js';
+export { InjectLeaderElection } from './decorators/inject-leader-election.decorator.js';
 export { InjectLockService } from './decorators/inject-lock-service.decorator.js';
+export { LeaderOnly } from './decorators/leader-only.decorator.js';
+export { OnDeposed } from './decorators/on-deposed.decorator.js';
+export { OnElected } from './decorators/on-elected.decorator.js';
 export { WithLock } from './decorators/with-lock.decorator.js';
 export { DistributedLockModule } from './distributed-lock.module.js';
 export {

@@ -109,6 +109,11 @@ export class KeyHandle implements EngineHandle {
     }
   }
 
+  /** Calls back when nobody holds the lock any more, whoever gave it back. */
+  onSettled(callback: () => void): void {
+    this.#hold.turn.onSettled(callback);
+  }
+
   holdOn(key: string, context: EngineContext): Hold | null {
     return this.#key === key && this.isOf(context) ? this.#hold : null;
   }

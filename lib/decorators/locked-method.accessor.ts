@@ -25,13 +25,13 @@ export function returnTypeOf(target: object, name: string | symbol): unknown {
   return Reflect.getMetadata('design:returntype', target, name);
 }
 
+/** Writes down that the method takes this lock, outside those that it takes already. */
+export function addLockId(method: Function, id: symbol): void {
+  Reflect.defineMetadata(LOCKS_METADATA, [id, ...lockIdsOf(method)], method);
+}
+
 /** Makes the wrapper stand for the method in everything that looks at it: Nest, Swagger, other decorators. */
-export function copyAppearance(
-  method: Function,
-  wrapper: Function,
-  name: string | symbol,
-  id: symbol,
-): void {
+export function copyAppearance(method: Function, wrapper: Function, name: string | symbol): void {
   for (const key of Reflect.ownKeys(method)) {
     if (key !== 'prototype') {
       Object.defineProperty(wrapper, key, Object.getOwnPropertyDescriptor(method, key)!);
@@ -40,7 +40,6 @@ export function copyAppearance(
   for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), wrapper);
   }
-  Reflect.defineMetadata(LOCKS_METADATA, [id, ...lockIdsOf(method)], wrapper);
   Reflect.defineMetadata(NAME_METADATA, name, wrapper);
 }
 

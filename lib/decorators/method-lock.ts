@@ -13,8 +13,8 @@ import type { LockOptions } from '../interfaces/lock-options.interface.js';
 import type { WithLockKeys, WithLockOptions } from '../interfaces/with-lock-options.interface.js';
 import { DEFAULT_LOCK_NAME } from '../distributed-lock.constants.js';
 import { KeyTemplate } from '../key/key-template.js';
-import { type LockKeys, LockService } from '../lock.service.js';
-import { lockServiceOf } from './service-slot.js';
+import type { LockKeys, LockService } from '../lock.service.js';
+import { requireLockService } from './service-slot.js';
 
 /** What one `@WithLock` says of one method: which keys, with which settings, of which service, and what if not. */
 export class MethodLock {
@@ -51,17 +51,7 @@ export class MethodLock {
   }
 
   serviceOf(instance: unknown): LockService {
-    const service =
-      typeof instance === 'object' && instance !== null
-        ? lockServiceOf(instance, this.serviceName)
-        : undefined;
-    if (!(service instanceof LockService)) {
-      throw new LockConfigError(
-        `${this.#where} is locked, but its object has no LockService: let Nest make it (it is not there in the ` +
-          `constructor yet), or in a test use attachLocks(instance)`,
-      );
-    }
-    return service;
+    return requireLockService(instance, this.serviceName, this.#where);
   }
 
   settingsFor(service: LockService): AcquireSettings {

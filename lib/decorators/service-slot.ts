@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common';
-import type { LockService } from '../lock.service.js';
+import { LockConfigError } from '../errors/lock-config.error.js';
+import { LockService } from '../lock.service.js';
 import { lockServiceName } from '../lock-service.name.js';
 import { getLockServiceToken } from '../lock-service.token.js';
 
@@ -36,6 +37,19 @@ export function lockServiceOf(instance: object, name: string): LockService | und
     }
   }
   return undefined;
+}
+
+/** The same, for a method that cannot do without it. */
+export function requireLockService(instance: unknown, name: string, where: string): LockService {
+  const service =
+    typeof instance === 'object' && instance !== null ? lockServiceOf(instance, name) : undefined;
+  if (!(service instanceof LockService)) {
+    throw new LockConfigError(
+      `${where} needs a LockService, but its object has none: let Nest make it (it is not there in the ` +
+        `constructor yet), or in a test use attachLocks(instance)`,
+    );
+  }
+  return service;
 }
 
 function servicesOf(object: object): Services | undefined {

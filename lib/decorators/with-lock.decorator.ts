@@ -7,7 +7,12 @@ import type {
 import { LockInterceptor } from '../interceptors/lock.interceptor.js';
 import { checkWithLockOptions } from '../options/check-with-lock-options.js';
 import { type AnyMethod, lockedMethod } from './locked-method.js';
-import { bindOutermost, copyAppearance, returnTypeOf } from './locked-method.accessor.js';
+import {
+  addLockId,
+  bindOutermost,
+  copyAppearance,
+  returnTypeOf,
+} from './locked-method.accessor.js';
 import { MethodLock } from './method-lock.js';
 import { returnKindOf } from './return-kind.js';
 import { declareServiceSlot } from './service-slot.js';
@@ -33,7 +38,8 @@ export function WithLock<
     const lock = new MethodLock(where, keys, checked);
     const kind = returnKindOf(original, returnTypeOf(target, name), checked.returns, where);
     const wrapper = lockedMethod(original as AnyMethod, lock, kind);
-    copyAppearance(original, wrapper, name, lock.id);
+    copyAppearance(original, wrapper, name);
+    addLockId(wrapper, lock.id);
     bindOutermost(LockInterceptor, wrapper, target.constructor);
     declareServiceSlot(target, lock.serviceName);
     descriptor!.value = wrapper;

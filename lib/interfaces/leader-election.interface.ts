@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { LockLostReason } from '../errors/lock-lost.error.js';
 import type { Duration } from './lock-options.interface.js';
+import type { CheckLeaderMethod } from './with-lock-checks.types.js';
 
 /** How a process stands for election; each has a module-wide default in `leader`. */
 export interface CampaignOptions {
@@ -45,13 +46,57 @@ export interface Leadership {
   readonly fencingToken: bigint;
   /** Aborts when the present term ends, by loss or by `resign()`; its reason is a `LockLostError`. Aborted while this is not the leader. */
   readonly signal: AbortSignal;
-  /** Tells of each term when it begins and when it ends; completes with the campaign. */
+  /** Tells of each term when it begins and when it ends, and of the present one whoever subscribes during it; completes with the campaign. */
   readonly changes$: Observable<LeadershipChange>;
   /**
    * Ends the campaign. A leader stops being one at once; when what runs under its term has ended, the seat is given
    * back and the next candidate has it without waiting for a ttl.
    */
   resign(): Promise<void>;
+}
+
+/**
+ * One term of this process. What works for a term uses its token and its signal, and not those of the {@link Leadership}:
+ * these would be of the next term by the time that belated work asks for them.
+ */
+export interface LeaderTerm {
+  readonly name: string;
+  readonly nodeId: string;
+  /** Whether this term certainly goes on, by the clock. */
+  readonly isLive: boolean;
+  /** Rises during the term. Throws `LockLostError` when the term has ended. */
+  readonly fencingToken: bigint;
+  /** Aborts when the term ends; its reason is a `LockLostError`. */
+  readonly signal: AbortSignal;
+}
+
+/** Options of `@LeaderOnly`, `@OnElected` and `@OnDeposed`: those of the campaign that they start, and whose it is. */
+export interface LeaderOptions extends CampaignOptions {
+  /**
+   * The named instance whose locks it stands on.
+   * @default 'default'
+   */
+  readonly service?: string;
+}
+
+/** Options of `@LeaderOnly`. */
+export interface LeaderOnlyOptions extends LeaderOptions {
+  /**
+   * What the method returns, where neither its type nor its form tells.
+   * @default 'observable' if its return type says so, else 'promise'
+   */
+  readonly returns?: 'promise' | 'observable';
+}
+
+/** What `@LeaderOnly` returns. */
+export interface LeaderOnlyDecorator {
+  <Method>(
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<Method> & CheckLeaderMethod<Method>,
+  ): void;
+  /** Lets it stand in `applyDecorators`; on a class it is refused when that is loaded. */
+  (target: Function): void;
 }
 
 /** A term of this process has begun. */

@@ -96,3 +96,14 @@ export type CheckLockedMethod<Keys, Options, Method> = Method extends (
     ? CheckKeys<Keys, Args> & CheckOptions<Options, Args, Result>
     : Mistake<'the method must return a Promise or an Observable'>
   : Mistake<'only a method can be locked'>;
+
+/** What is wrong with a method that runs on the leader only; unknown if nothing is. */
+export type CheckLeaderMethod<Method> = Method extends (...args: never[]) => infer Result
+  ? Result extends PromiseLike<infer Value>
+    ? MayBeUndefined<Value> extends true
+      ? unknown
+      : Mistake<'@LeaderOnly needs a method that may return undefined'>
+    : Result extends ObservableLike
+      ? unknown
+      : Mistake<'the method must return a Promise or an Observable'>
+  : Mistake<'only a method can be reserved for the leader'>;

@@ -1,21 +1,26 @@
-import { type Observable, Subject } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 import type { AcquireSettings } from '../core/acquire-settings.js';
 import { runOutsideFrames } from '../core/frames.js';
 import type { LockEngine } from '../core/lock-engine.js';
-import type { EngineHandle } from '../core/lock-handle.js';
+import type { EngineHandle, KeyHandle } from '../core/lock-handle.js';
 import { LockAbortedError } from '../errors/lock-aborted.error.js';
 import { LockClosedError } from '../errors/lock-closed.error.js';
 import { LockDriverError } from '../errors/lock-driver.error.js';
 import { LockLostError } from '../errors/lock-lost.error.js';
 import { LockTimeoutError } from '../errors/lock-timeout.error.js';
-import type { Leadership, LeadershipChange } from '../interfaces/leader-election.interface.js';
+import type {
+  DeposedChange,
+  ElectedChange,
+  Leadership,
+  LeadershipChange,
+} from '../interfaces/leader-election.interface.js';
 import type { LeaderLogger } from './leader.logger.js';
 import { Term } from './term.js';
 
 /** What a campaign is told by, before anybody else. */
 export interface TermListener {
-  elected(term: Term): void;
-  deposed(term: Term, error: LockLostError): void;
+  elected?(term: Term): void;
+  deposed?(term: Term, change: DeposedChange): void;
 }
 
 /** What a campaign is made of. */
@@ -41,6 +46,8 @@ export class Campaign implements Leadership {
   readonly #settings: AcquireSettings;
   readonly #logger: LeaderLogger;
   readonly #changes = new Subject<LeadershipChange>();
+  /** What subscribers were told of the present term. */
+  #told: ElectedChange | null = null;
   readonly #listeners: TermListener[] = [];
   readonly #resignation = new AbortController();
   readonly #ended: Promise<void>;
@@ -54,7 +61,12 @@ export class Campaign implements Leadership {
     this.#engine = engine;
     this.#settings = { ...settings, signal: this.#resignation.signal };
     this.#logger = logger;
-    this.changes$ = this.#changes.asObservable();
+    this.changes$ = new Observable((subscriber) => {
+      if (this.#told !== null) {
+        subscriber.next(this.#told);
+      }
+      return this.#changes.subscribe(subscriber);
+    });
     // It belongs to the process, whoever calls for it: it must not count as work under the caller's locks.
     this.#ended = runOutsideFrames(() => this.#run());
   }
@@ -88,7 +100,7 @@ export class Campaign implements Leadership {
   listen(listener: TermListener): void {
     this.#listeners.push(listener);
     if (this.term !== null) {
-      listener.elected(this.term);
+      listener.elected?.(this.term);
     }
   }
 
@@ -115,7 +127,7 @@ export class Campaign implements Leadership {
   }
 
   /** Waits for the seat; null if it was not to be had this time. */
-  async #stand(): Promise<EngineHandle | null> {
+  async #stand(): Promise<KeyHandle | null> {
     try {
       return await this.#engine.acquire(this.#key, this.#settings);
     } catch (error) {
@@ -135,8 +147,9 @@ export class Campaign implements Leadership {
   }
 
   /** Until the term has ended and, if it was the leader's will, the seat has been given back. */
-  async #serve(handle: EngineHandle): Promise<void> {
-    const term = new Term(handle);
+  async #serve(handle: KeyHandle): Promise<void> {
+    const { name, nodeId } = this;
+    const term = new Term({ name, nodeId, engine: this.#engine }, handle);
     if (this.#isOver || !term.isLive) {
       await handle.release();
       return;
@@ -156,17 +169,22 @@ export class Campaign implements Leadership {
     const { name, nodeId } = this;
     const { fencingToken } = term.handle;
     this.#logger.elected(this, fencingToken);
-    this.#listeners.forEach((listener) => listener.elected(term));
-    this.#later(() => this.#changes.next({ name, nodeId, isLeader: true, fencingToken }));
+    this.#listeners.forEach((listener) => listener.elected?.(term));
+    this.#later(() => this.#tell({ name, nodeId, isLeader: true, fencingToken }));
   }
 
   #deposed(term: Term): void {
     const { name, nodeId } = this;
     const error = term.error ?? this.#notElected();
-    const { reason } = error;
+    const change: DeposedChange = { name, nodeId, isLeader: false, reason: error.reason };
     this.#logger.deposed(this, error);
-    this.#listeners.forEach((listener) => listener.deposed(term, error));
-    this.#later(() => this.#changes.next({ name, nodeId, isLeader: false, reason }));
+    this.#listeners.forEach((listener) => listener.deposed?.(term, change));
+    this.#later(() => this.#tell(change));
+  }
+
+  #tell(change: LeadershipChange): void {
+    this.#told = change.isLeader ? change : null;
+    this.#changes.next(change);
   }
 
   /** A subscriber that takes locks must not find the engine half way through a change. */
@@ -179,7 +197,7 @@ export class Campaign implements Leadership {
   }
 }
 
-function lossOf({ signal }: EngineHandle): Promise<void> {
+function lossOf({ signal }: Pick<EngineHandle, 'signal'>): Promise<void> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
     if (signal.aborted) {

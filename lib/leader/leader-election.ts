@@ -26,6 +26,8 @@ interface Running {
   readonly settings: CampaignSettings;
 }
 
+const elections = new WeakMap<LockService, LeaderElection>();
+
 /** Elects one of all processes that stand for the same name; who holds the lock `leader:<name>` is its leader. */
 @Injectable()
 export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposable {
@@ -33,8 +35,17 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   private readonly running = new Map<string, Running>();
   private isClosed = false;
 
-  constructor(private readonly locks: LockService) {
+  private constructor(private readonly locks: LockService) {
     this.logger = new LeaderLogger(leaderElectionName(locks.options.name));
+  }
+
+  /** The election that stands on the locks of this service: there is one, or a process would stand against itself. */
+  static of(locks: LockService): LeaderElection {
+    let election = elections.get(locks);
+    if (election === undefined) {
+      elections.set(locks, (election = new LeaderElection(locks)));
+    }
+    return election;
   }
 
   /**
@@ -53,12 +64,20 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     return [...this.running.values()].find(({ campaign }) => campaign.name === name)?.campaign;
   }
 
+  /**
+   * The settings of such a campaign; throws `LockConfigError` if there cannot be one.
+   * @internal
+   */
+  check(name: string, options: CampaignOptions): CampaignSettings {
+    const { leader, node, clockSkew, defaults } = this.locks.options;
+    text(name, 'name');
+    return completeCampaign(mergeCampaign(leader, options), { node, clockSkew, ttl: defaults.ttl });
+  }
+
   /** @internal */
   stand(name: string, options: CampaignOptions = {}): Campaign {
-    const { leader, node, clockSkew, defaults } = this.locks.options;
-    const given = mergeCampaign(leader, options);
-    const settings = completeCampaign(given, { node, clockSkew, ttl: defaults.ttl });
-    const id = JSON.stringify([text(name, 'name'), settings.nodeId]);
+    const settings = this.check(name, options);
+    const id = JSON.stringify([name, settings.nodeId]);
     const other = this.running.get(id);
     if (other !== undefined && !other.campaign.isOver) {
       assertSame(name, other.settings, settings, options);
@@ -115,18 +134,6 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     }
     return campaign;
   }
-}
-
-/** One election per service, also for those that Nest does not make. */
-const elections = new WeakMap<LockService, LeaderElection>();
-
-/** The election that stands on the locks of this service. */
-export function electionOf(locks: LockService): LeaderElection {
-  let election = elections.get(locks);
-  if (election === undefined) {
-    elections.set(locks, (election = new LeaderElection(locks)));
-  }
-  return election;
 }
 
 /** Whoever gives options expects them to hold. */

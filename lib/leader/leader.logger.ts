@@ -46,9 +46,9 @@ export class LeaderLogger {
     this.logger.error(`The campaign of ${nodeId} for ${name} has ended: ${reasonOf(error)}`);
   }
 
-  handlerFailed({ name }: Candidate, where: string, error: unknown): void {
+  handlerFailed({ where }: { readonly where: string }, error: unknown): void {
     const stack = error instanceof Error ? error.stack : undefined;
-    this.logger.error(`${where} failed, which ${name} told: ${reasonOf(error)}`, stack);
+    this.logger.error(`${where} failed: ${reasonOf(error)}`, stack);
   }
 }
 

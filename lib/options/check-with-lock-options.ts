@@ -4,7 +4,7 @@ import type { LockSettings } from '../core/acquire-settings.js';
 import type { WithLockOptions } from '../interfaces/with-lock-options.interface.js';
 import { badOption } from './option-error.js';
 import { mergeOptions, type OptionParser, type OptionParsers } from './option-parsers.js';
-import { text } from './text-parsers.js';
+import { returnKind, text } from './text-parsers.js';
 import { checkTogether, DEFAULT_SETTINGS, SETTINGS_PARSERS } from './resolve-settings.js';
 
 type OwnOptions = Pick<WithLockOptions, 'onBusy' | 'onUnavailable' | 'returns'> & {
@@ -17,12 +17,7 @@ const PARSERS: OptionParsers<OwnOptions & Omit<LockSettings, 'signal'>> = {
   ...LOCK_PARSERS,
   onBusy: oneOf("'throw', 'skip' or a function", (value) => value === 'throw' || value === 'skip'),
   onUnavailable: oneOf('a function'),
-  returns: (value, name) => {
-    if (value !== 'promise' && value !== 'observable') {
-      throw badOption(name, value, "'promise' or 'observable'");
-    }
-    return value;
-  },
+  returns: returnKind,
   service: text,
 };
 

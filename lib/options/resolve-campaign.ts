@@ -43,7 +43,8 @@ const span = duration({
   allowed: "a finite duration of at least 1 ms: milliseconds, or a string such as '5s'",
 });
 
-const PARSERS: OptionParsers<GivenCampaign> = {
+/** How each option of a campaign is checked. */
+export const CAMPAIGN_PARSERS: OptionParsers<GivenCampaign> = {
   nodeId: (value, name) => parseNode(value, name),
   ttl: (value, name) => SETTINGS_PARSERS.ttl(value, name, 0),
   heartbeat: (value, name) => span(value, name, 0),
@@ -53,7 +54,7 @@ const PARSERS: OptionParsers<GivenCampaign> = {
 
 /** What is given over what was given before. */
 export function mergeCampaign(before: GivenCampaign, given: unknown, path = ''): GivenCampaign {
-  return mergeOptions(before, given, PARSERS, path);
+  return mergeOptions(before, given, CAMPAIGN_PARSERS, path);
 }
 
 /** Adds what was not given, and checks that a leader can keep its seat. */

@@ -20,3 +20,11 @@ export const parseNode = ((value, name) => {
   }
   return node;
 }) satisfies OptionParser<string>;
+
+/** Checks what a decorated method is said to return. */
+export const returnKind = ((value, name) => {
+  if (value !== 'promise' && value !== 'observable') {
+    throw badOption(name, value, "'promise' or 'observable'");
+  }
+  return value;
+}) satisfies OptionParser<'promise' | 'observable' | undefined>;

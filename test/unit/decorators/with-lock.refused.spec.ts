@@ -96,7 +96,7 @@ describe('@WithLock stands on methods of objects only', () => {
 });
 
 const message = (method: string): RegExp =>
-  new RegExp(`^Orders\\.${method} is locked, but its object has no LockService: .*attachLocks`);
+  new RegExp(`^Orders\\.${method} needs a LockService, but its object has none: .*attachLocks`);
 
 describe('an object without its lock service', () => {
   let runs = 0;
