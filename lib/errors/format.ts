@@ -6,6 +6,11 @@ export function formatMs(ms: number): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${Number((ms / 1000).toFixed(1))} s`;
 }
 
+/** The same without rounding, for options that are compared. */
+export function formatExactly(ms: number): string {
+  return ms < 1000 ? `${ms} ms` : `${ms / 1000} s`;
+}
+
 /** The part of an owner that says where it runs: `pod-7:41` of `pod-7:41#k3x9`. */
 export function nodeOf(owner: string): string {
   const end = owner.lastIndexOf('#');

@@ -1,5 +1,5 @@
 import { driftMargin } from '../core/lease.js';
-import { formatMs } from '../errors/format.js';
+import { formatExactly } from '../errors/format.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import { duration, flag, mergeOptions, type OptionParsers } from './option-parsers.js';
 import { parseNode } from './text-parsers.js';
@@ -71,8 +71,8 @@ export function completeCampaign(
   const margin = driftMargin(ttl) + defaults.clockSkew;
   if (ttl <= 2 * heartbeat + margin) {
     throw new LockConfigError(
-      `Option \`ttl\` is ${formatMs(ttl)}; it must be more than twice \`heartbeat\`, which is ${formatMs(heartbeat)}, ` +
-        `and a margin of ${formatMs(margin)}: a leader must not lose its seat by one heartbeat that is missed`,
+      `Option \`ttl\` is ${formatExactly(ttl)}; it must be more than twice \`heartbeat\`, which is ${formatExactly(heartbeat)}, ` +
+        `and a margin of ${formatExactly(margin)}: a leader must not lose its seat by one heartbeat that is missed`,
     );
   }
   return { nodeId, ttl, heartbeat, tokenPeriod, reclaim };

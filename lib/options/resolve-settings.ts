@@ -1,5 +1,5 @@
 import type { LockSettings, RetrySettings } from '../core/acquire-settings.js';
-import { formatMs } from '../errors/format.js';
+import { formatExactly } from '../errors/format.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import type { AcquireOptions } from '../interfaces/lock-options.interface.js';
 import { badOption } from './option-error.js';
@@ -111,7 +111,7 @@ export function conflict(
   limit: number,
 ): LockConfigError {
   return new LockConfigError(
-    `Option \`${name}\` is ${formatMs(value)}; it must be ${relation} \`${other}\`, which is ${formatMs(limit)}`,
+    `Option \`${name}\` is ${formatExactly(value)}; it must be ${relation} \`${other}\`, which is ${formatExactly(limit)}`,
   );
 }
 
