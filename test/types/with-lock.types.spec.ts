@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, inject, it } from 'vitest';
-import { compileLines } from './compile-lines.js';
+import { type Cases, describeCases } from './compile-cases.js';
 
 const SETUP = `
 import { applyDecorators } from '@nestjs/common';
@@ -40,10 +39,7 @@ const DOWN_TAKES = 'the onUnavailable function does not take the parameters of t
 const DOWN_GIVES = 'the onUnavailable function does not give what the method returns';
 const without = (placeholder: string): string => `the method has no <${placeholder}>`;
 
-/** A decorator, the member it stands on, and what the compiler must say of it; nothing, if it must compile. */
-type Case = readonly [decorator: string, member: string, error?: string];
-
-const CASES: Readonly<Record<string, readonly Case[]>> = {
+const CASES: Cases = {
   'what the method returns': [
     [`@WithLock('k')`, 'async m()'],
     [`@WithLock('k')`, 'async m(): Promise<void>'],
@@ -301,39 +297,4 @@ const CASES: Readonly<Record<string, readonly Case[]>> = {
   ],
 };
 
-/** A block, so that each line has a class of its own. */
-const lineOf = (decorator: string, member: string): string =>
-  `{ class C { ${decorator} ${member} { throw new Error(); } } }`;
-
-/** The compiler reads all of Nest. */
-const PATIENCE = 120_000;
-
-describe('@WithLock at compile time:', () => {
-  const complaints = new Map<string, string>();
-
-  beforeAll(() => {
-    const lines = Object.values(CASES)
-      .flat()
-      .map(([decorator, member]) => lineOf(decorator, member));
-    compileLines(SETUP, lines, inject('nest')).forEach((text, i) =>
-      complaints.set(lines[i]!, text),
-    );
-  }, PATIENCE);
-
-  describe.each(Object.entries(CASES))('%s', (_, cases) => {
-    const fine = cases.flatMap(([decorator, member, error]) =>
-      error === undefined ? [[decorator, member] as const] : [],
-    );
-    const wrong = cases.flatMap(([decorator, member, error]) =>
-      error === undefined ? [] : [[decorator, member, error] as const],
-    );
-
-    it.each(fine)('%s %s compiles', (decorator, member) => {
-      expect(complaints.get(lineOf(decorator, member))).toBe('');
-    });
-
-    it.each(wrong)('%s %s does not, and the compiler says: %s', (decorator, member, error) => {
-      expect(complaints.get(lineOf(decorator, member))).toContain(error);
-    });
-  });
-});
+describeCases('@WithLock at compile time:', SETUP, CASES);
