@@ -111,7 +111,7 @@ describe('an application is refused', () => {
     expect(() => DistributedLockModule.forRoot(options)).toThrow(/`tokenPeriod`, which is 1 s/);
   });
 
-  it.each<Type>([Sound, OfARequest, Slower])('where the module is missing: %o', async (type) => {
+  it.each<Type>([Sound, Breathless, Slower])('where the module is missing: %o', async (type) => {
     await expect(boot({ providers: [type] })).rejects.toThrow(/LockService/);
   });
 });
