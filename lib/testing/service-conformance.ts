@@ -1,6 +1,7 @@
 import type { ConformanceOptions } from './conformance/conformance-options.js';
 import { declareSuite, type Topics } from './conformance/declare-suite.js';
 import { describeContention } from './conformance/service-contention.js';
+import { describeElection } from './conformance/service-leader.js';
 import { ServiceFixture } from './conformance/service-fixture.js';
 import { describeWaiting } from './conformance/service-waiting.js';
 import type { TestApi } from './test-api.js';
@@ -8,6 +9,7 @@ import type { TestApi } from './test-api.js';
 const TOPICS: Topics<ServiceFixture> = {
   waiting: describeWaiting,
   contention: describeContention,
+  'leader election': describeElection,
 };
 
 /** Declares the tests that `LockService` has to pass on a driver, as two processes that share its store. */

@@ -23,4 +23,12 @@ describe('the service conformance suite', { timeout: 60_000 }, () => {
       'contention > lets one in at a time, each with a larger fencing token',
     );
   });
+
+  it('notices a driver that gives no new tokens to a leader', async () => {
+    const [, defect] = DEFECTS['gives a renewal no tokens'] ?? [];
+    const failures = await check(broken(defect ?? (() => ({}))), 3000);
+    expect(failures).toContain(
+      'leader election > raises the token of a term, by renewals that keep the lock',
+    );
+  });
 });
