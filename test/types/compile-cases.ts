@@ -15,8 +15,8 @@ const lineOf = (decorator: string, member: string): string =>
 const PATIENCE = 120_000;
 
 /** Declares a test for each case; all are compiled together. */
-export function describeCases(title: string, setup: string, all: Cases): void {
-  describe(title, () => {
+export function describeCases(what: string, setup: string, all: Cases): void {
+  describe(`${what} at compile time:`, () => {
     const complaints = new Map<string, string>();
 
     beforeAll(() => {

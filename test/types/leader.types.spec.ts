@@ -50,4 +50,4 @@ const CASES: Cases = {
   ],
 };
 
-describeCases('the decorators of leadership at compile time:', SETUP, CASES);
+describeCases('the decorators of leadership', SETUP, CASES);

@@ -297,4 +297,4 @@ const CASES: Cases = {
   ],
 };
 
-describeCases('@WithLock at compile time:', SETUP, CASES);
+describeCases('@WithLock', SETUP, CASES);

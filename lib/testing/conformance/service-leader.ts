@@ -7,6 +7,10 @@ import type { ServiceFixture } from './service-fixture.js';
 /** Nobody loses his seat by a slow machine, and a token rises soon. */
 const OPTIONS = { ttl: '20s', heartbeat: 200, tokenPeriod: 400 } as const;
 
+async function resign(...candidates: readonly Leadership[]): Promise<void> {
+  await Promise.all(candidates.map((candidate) => candidate.resign()));
+}
+
 /** Two processes that stand for election. */
 export function describeElection({ it, expect }: TestApi, fixture: ServiceFixture): void {
   const stand = (name: string): readonly [Leadership, Leadership] => {
@@ -22,9 +26,6 @@ export function describeElection({ it, expect }: TestApi, fixture: ServiceFixtur
       const leader = candidates.find(({ isLeader }) => isLeader);
       return leader === undefined ? false : { leader, token: leader.fencingToken };
     });
-  const resign = (...candidates: readonly Leadership[]): Promise<unknown> =>
-    Promise.all(candidates.map((candidate) => candidate.resign()));
-
   it('elects one of them, and the other when that one resigns, with a larger token', async () => {
     const candidates = stand(fixture.newKey());
     const { leader, token } = await untilOneLeads(...candidates);

@@ -254,10 +254,7 @@ describe('decorated methods', () => {
       }
     }
     const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, 'nightly')!;
-    const decorators = order<Function>(
-      LeaderOnly('jobs'),
-      Cron('0 3 * * *', { name: 'nightly' }) as Function,
-    );
+    const decorators = order<Function>(LeaderOnly('jobs'), Cron('0 3 * * *', { name: 'nightly' }));
     for (const decorate of decorators.toReversed()) {
       decorate(Jobs.prototype, 'nightly', descriptor);
     }

@@ -27,14 +27,13 @@ describe('the campaigns that decorators declare', () => {
   });
 
   it('are refused where two say something else', () => {
-    const declare = (): unknown =>
-      declaredCampaigns([
-        role('A.a', 'jobs', { ttl: '10s' }),
-        role('B.a', 'jobs'),
-        role('C.a', 'jobs', { ttl: '20s' }),
-      ]);
-    expect(declare).toThrow(LockConfigError);
-    expect(declare).toThrow(
+    const roles = [
+      role('A.a', 'jobs', { ttl: '10s' }),
+      role('B.a', 'jobs'),
+      role('C.a', 'jobs', { ttl: '20s' }),
+    ];
+    expect(() => declaredCampaigns(roles)).toThrow(LockConfigError);
+    expect(() => declaredCampaigns(roles)).toThrow(
       '@LeaderOnly of A.a and @LeaderOnly of C.a stand for jobs with another ttl: 10s and 20s',
     );
   });

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await passUntil(Promise.all(candidates.map((candidate) => candidate.end())));
+  await passUntil(Promise.all(candidates.map((each) => each.end())));
   endVirtualTimers();
   vi.restoreAllMocks();
 });
