@@ -62,6 +62,13 @@ const isWaiting = async (): Promise<boolean> => {
   return found?.['n'] === 1;
 };
 
+/** Asks in what seems to be a transaction, whose client gives this answer. */
+const asking = (answer: unknown): Promise<void> =>
+  gate.admit(resource, newer, { query: () => Promise.resolve(answer) });
+
+const ask = (retention: number, token = older): Promise<unknown> =>
+  driver.admitToken({ resource, token: Number(token), retention });
+
 const WRITE = 'UPDATE account SET writer = $2 WHERE id = $1';
 const microseconds = (ms: number): bigint => BigInt(ms) * 1000n;
 const DAY = 24 * 3_600_000;
@@ -187,9 +194,9 @@ describe('the gate in a transaction', () => {
     await ended.commitTransaction();
     const outside: unknown[] = [pool, dataSource, dataSource.manager, idle, idle.manager, ended];
     for (const each of outside) {
-      const asking = gate.admit(resource, newer, each);
-      await expect(asking).rejects.toThrow(LockConfigError);
-      await expect(asking).rejects.toThrow(/is in none, so check and write would not commit/);
+      const admitting = gate.admit(resource, newer, each);
+      await expect(admitting).rejects.toThrow(LockConfigError);
+      await expect(admitting).rejects.toThrow(/is in none, so check and write would not commit/);
     }
     for (const each of [null, {}, { $queryRaw: () => [] }, 'BEGIN', { query: {} }]) {
       await expect(gate.admit(resource, newer, each)).rejects.toThrow(
@@ -201,8 +208,6 @@ describe('the gate in a transaction', () => {
   });
 
   it('is refused for a client that answers in another way', async () => {
-    const asking = (answer: unknown): Promise<void> =>
-      gate.admit(resource, newer, { query: () => Promise.resolve(answer) });
     await expect(asking(undefined)).rejects.toThrow(/answers without rows/);
     await expect(asking({ rowCount: 1 })).rejects.toThrow(/answers without rows/);
     await expect(asking([])).rejects.toThrow(/these are not its rows/);
@@ -229,8 +234,10 @@ describe('the gate by itself', () => {
       const outcomes = await Promise.allSettled(
         tokens.map((token, i) => gateOn(drivers[i % 4] as PostgresLockDriver).admit(fresh, token)),
       );
-      const failures = outcomes.flatMap((it) => (it.status === 'rejected' ? [it.reason] : []));
-      expect(failures.every((it) => it instanceof StaleFencingTokenError)).toBe(true);
+      const failures = outcomes.flatMap((each) =>
+        each.status === 'rejected' ? [each.reason] : [],
+      );
+      expect(failures.every((each) => each instanceof StaleFencingTokenError)).toBe(true);
       expect(outcomes[tokens.indexOf(newer)]?.status).toBe('fulfilled');
       await expect(gate.admit(fresh, newer - 1n)).rejects.toMatchObject({ rule: 'older' });
     }
@@ -259,9 +266,6 @@ describe('the gate by itself', () => {
 });
 
 describe('the table of the gate', () => {
-  const ask = (retention: number, token = older): Promise<unknown> =>
-    driver.admitToken({ resource, token: Number(token), retention });
-
   it('may be missing where nobody uses the gate, and can be made while the application runs', async () => {
     const table = `locks_${randomUUID().slice(0, 8)}`;
     await database.query(schema({ table }));
@@ -274,12 +278,12 @@ describe('the table of the gate', () => {
     await client.connect();
     await client.query('BEGIN');
     for (const transaction of [undefined, client]) {
-      const asking = gateOn(own).admit(resource, newer, transaction);
-      await expect(asking).rejects.toThrow(LockConfigError);
-      await expect(asking).rejects.toThrow(
+      const admitting = gateOn(own).admit(resource, newer, transaction);
+      await expect(admitting).rejects.toThrow(LockConfigError);
+      await expect(admitting).rejects.toThrow(
         new RegExp(`cannot use its table "public"."${table}_gate": .*does not exist. Run the SQL`),
       );
-      await expect(asking).rejects.toHaveProperty('cause.code', '42P01');
+      await expect(admitting).rejects.toHaveProperty('cause.code', '42P01');
     }
     await client.end();
 
@@ -354,11 +358,11 @@ describe('the table of the gate', () => {
     await purging.connect();
     await purging.query('BEGIN');
     await purging.query('DELETE FROM distributed_lock_gate WHERE resource = $1', [resource]);
-    const asking = ask(1);
+    const waiting = ask(1);
     await expect.poll(isWaiting).toBe(true);
     await purging.query('COMMIT');
     await purging.end();
-    expect(await asking).toEqual({ admitted: false, rule: 'forgotten' });
+    expect(await waiting).toEqual({ admitted: false, rule: 'forgotten' });
     expect(await rowOf()).toBeUndefined();
   });
 });
