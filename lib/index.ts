@@ -25,8 +25,14 @@ export {
   StaleFencingTokenError,
   type StaleFencingTokenDetails,
 } from './errors/stale-fencing-token.error.js';
+export type { FencedResource } from './fencing/fenced.accessor.js';
+export { Fenced, type FencedOptions } from './fencing/fenced.decorator.js';
 export { FencingGate } from './fencing/fencing-gate.js';
 export { getFencingGateToken } from './fencing/fencing-gate.token.js';
+export { fencingHeaders, type FencingHeaders } from './fencing/fencing-headers.js';
+export { FencingToken } from './fencing/fencing-token.decorator.js';
+export { FencingTokenGuard } from './fencing/fencing-token.guard.js';
+export { FENCING_TOKEN_HEADER } from './fencing/fencing-token.header.js';
 export { InjectFencingGate } from './fencing/inject-fencing-gate.decorator.js';
 export { LockExceptionFilter } from './filters/lock-exception.filter.js';
 export { LockInterceptor } from './interceptors/lock.interceptor.js';

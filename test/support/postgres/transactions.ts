@@ -69,7 +69,7 @@ const byManager =
   (dataSource: DataSource): Begin =>
   async (gate) => {
     const began = new Deferred<EntityManager>();
-    const ended = new Deferred<void>();
+    const ended = new Deferred();
     const over = dataSource.transaction(async (manager) => {
       began.resolve(manager);
       await ended.promise;
