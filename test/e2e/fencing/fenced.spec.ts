@@ -81,12 +81,6 @@ class FencedController {
   onMethod(@FencingToken() token: bigint): string {
     return `${typeof token} ${token}`;
   }
-
-  @Post('private')
-  @UseGuards(FencingTokenGuard)
-  @Fenced('private')
-  @UseGuards(NobodyGuard)
-  behindAnother(): void {}
 }
 
 @Controller()
@@ -104,6 +98,17 @@ class OtherController {
   @Post('bare')
   @UseGuards(FencingTokenGuard)
   bare(): void {}
+
+  @Post('behind')
+  @Fenced('private')
+  @UseGuards(NobodyGuard)
+  behind(): void {}
+
+  @Post('before')
+  @UseGuards(NobodyGuard)
+  @Fenced('private')
+  @UseGuards(FencingTokenGuard)
+  before(): void {}
 
   @Get('read')
   read(@FencingToken() token: bigint): string {
@@ -178,9 +183,12 @@ describe.each(HTTP_ADAPTER_NAMES)('a fenced handler on %s', (adapter) => {
     });
   });
 
-  it('stands behind guards that stand before it', async () => {
+  it('stands where it is bound among other guards', async () => {
     const app = await open(adapter, metadata());
-    expect(await post(app, 'private', newest())).toMatchObject({ status: 403 });
+    expect(await post(app, 'behind', newest())).toMatchObject({ status: 403 });
+    expect(asked()).toEqual([]);
+    expect(await post(app, 'before', newest())).toMatchObject({ status: 403 });
+    expect(asked()).toEqual(['private']);
   });
 
   it('asks the gate of the named instance, from a module that imports none', async () => {
