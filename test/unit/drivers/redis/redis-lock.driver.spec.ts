@@ -302,6 +302,14 @@ describe('the gate', () => {
     ]);
   });
 
+  it('takes part in no transaction, and says so', async () => {
+    await expect(driver.admitToken(admission, {})).rejects.toThrow(
+      /`redis` knows no transactions.*without a transaction/,
+    );
+    await expect(driver.admitToken(admission, null)).rejects.toMatchObject({ code: 'LOCK_CONFIG' });
+    expect(server.callsOf('admit')).toEqual([]);
+  });
+
   it('says by which rule it refuses a token, and what the newest is', async () => {
     server.answers.admit = () => ['older', 9];
     await expect(driver.admitToken(admission)).resolves.toEqual({
