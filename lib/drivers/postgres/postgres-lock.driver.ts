@@ -88,7 +88,6 @@ export class PostgresLockDriver implements LockDriver {
   }
 
   async acquire(request: AcquireRequest): Promise<Grant | Denial> {
-    this.#purger.open();
     const answer = await this.#acquires.ask(request);
     if ('firstToken' in answer) {
       return this.#granted(answer);
@@ -127,15 +126,17 @@ export class PostgresLockDriver implements LockDriver {
 
   async forceRelease(key: string): Promise<boolean> {
     checkKey(key);
-    const [row] = await this.#keeping.run(this.#administration.forceRelease(key));
+    const [row] = await this.#keeping
+      .run(this.#administration.forceRelease(key))
+      .catch((error: unknown) => this.#keeping.run(this.#administration.insist(key, error)));
     return row?.[0] === 'true';
   }
 
   /** Ends the driver's own connections; statements under way have a second to be answered. */
   async close(): Promise<void> {
-    this.#purger.close();
     await this.#listener?.close();
     await this.#settled();
+    this.#purger.close();
     await Promise.all([this.#keeping.close(), this.#acquiring.close()]);
   }
 
@@ -155,6 +156,7 @@ export class PostgresLockDriver implements LockDriver {
   };
 
   #granted({ firstToken, tokens, isNew }: Acquired): Grant {
+    this.#purger.open();
     if (isNew) {
       this.#purger.added();
     }
