@@ -1,7 +1,8 @@
 import type { ListRequest, LockRecord } from '../../interfaces/lock-driver.interface.js';
 import { MAX_KEY_BYTES } from './checks.js';
 import type { Row } from './pg-port.js';
-import { freed, tellIfWanted } from './release.operation.js';
+import { causeCodeOf, TOO_MANY_NOTICES } from './postgres-error.js';
+import { freed, TELL_NOBODY, tellIfWanted } from './release.operation.js';
 import { CLOCK, ONE_CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
 import { milliseconds } from './units.js';
@@ -35,11 +36,23 @@ WHERE l.key >= $1 AND l.key <= $2 AND l.expires > c.now ORDER BY l.key LIMIT $3:
   }
 
   forceRelease(key: string): Statement {
+    return this.#forceRelease('lock-force-release', key, tellIfWanted(this.#channel));
+  }
+
+  /** What to do after that has failed: where notices cannot be sent, without them. */
+  insist(key: string, error: unknown): Statement {
+    if (causeCodeOf(error) !== TOO_MANY_NOTICES) {
+      throw error;
+    }
+    return this.#forceRelease('lock-force-release-quietly', key, TELL_NOBODY);
+  }
+
+  #forceRelease(name: string, key: string, tell: string): Statement {
     const text = `WITH held AS MATERIALIZED (
 SELECT l.key, l.expires FROM ${this.#table} l WHERE l.key = $1 FOR UPDATE)
 UPDATE ${this.#table} l SET ${freed('0')} FROM held WHERE l.key = held.key
-RETURNING (held.expires > ${CLOCK})::text, ${tellIfWanted(this.#channel)}`;
-    return { name: 'lock-force-release', text, values: [key] };
+RETURNING (held.expires > ${CLOCK})::text, ${tell}`;
+    return { name, text, values: [key] };
   }
 }
 

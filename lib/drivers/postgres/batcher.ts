@@ -2,7 +2,7 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { Lanes } from './lanes.js';
 import type { PgConnection } from './pg-connection.js';
 import type { Row } from './pg-port.js';
-import { mayBeOfOneRow } from './postgres-error.js';
+import { causeCodeOf, mayBeOfOneRow } from './postgres-error.js';
 import type { Statement } from './statement.js';
 import { STATEMENT_TIMEOUT } from './timeouts.js';
 
@@ -14,8 +14,11 @@ export interface Operation<Q extends { readonly key: string }, A> {
   check(request: Q): void;
   /** The statement for requests of different keys. */
   statement(requests: readonly Q[]): Statement;
-  /** The same for the rows that nobody has locked; the answer for the others is an error. */
-  withoutWaiting?(requests: readonly Q[]): Statement;
+  /**
+   * What to try once more after the server has refused the first with this SQLSTATE: it does without what it was refused
+   * for, and the answer for whom that leaves out is an error. Without it each request is sent alone.
+   */
+  secondTry?(requests: readonly Q[], code: string | undefined): Statement | undefined;
   /** The answers in the order of the requests; `ms` is how long the statement took. */
   answers(requests: readonly Q[], rows: readonly Row[], ms: number): readonly (A | Error)[];
 }
@@ -89,35 +92,41 @@ export class Batcher<Q extends { readonly key: string }, A> {
   async #send(
     connection: PgConnection,
     batch: readonly Pending<Q, A>[],
-    isLastTry = batch.length === 1,
+    lastTry?: Statement,
   ): Promise<void> {
     const requests = batch.map(({ request }) => request);
     try {
       const sentAt = performance.now();
-      const rows = await connection.run(this.#statement(requests, isLastTry));
+      const rows = await connection.run(lastTry ?? this.#operation.statement(requests));
       const answers = this.#operation.answers(requests, rows, performance.now() - sentAt);
       batch.forEach((pending, i) => settle(pending, answers[i] as A | Error));
     } catch (error) {
-      await (isLastTry || !mayBeOfOneRow(error)
+      await (lastTry || !mayBeOfOneRow(error)
         ? rejectAll(batch, error)
-        : this.#sendApart(connection, batch));
+        : this.#sendAgain(connection, batch, error));
     }
-  }
-
-  #statement(requests: readonly Q[], isLastTry: boolean): Statement {
-    const isSecond = isLastTry && requests.length > 1;
-    const hurried = isSecond ? this.#operation.withoutWaiting?.(requests) : undefined;
-    return hurried ?? this.#operation.statement(requests);
   }
 
   /** One of them made the statement fail, and so nothing was done for any of them. */
-  async #sendApart(connection: PgConnection, batch: readonly Pending<Q, A>[]): Promise<void> {
-    if (this.#operation.withoutWaiting) {
-      await this.#send(connection, batch, true);
-      return;
+  async #sendAgain(
+    connection: PgConnection,
+    batch: readonly Pending<Q, A>[],
+    error: unknown,
+  ): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    const second = this.#operation.secondTry?.(requests, causeCodeOf(error));
+    if (second !== undefined) {
+      await this.#send(connection, batch, second);
+    } else if (batch.length === 1) {
+      rejectAll(batch, error);
+    } else {
+      await this.#sendApart(connection, batch);
     }
+  }
+
+  async #sendApart(connection: PgConnection, batch: readonly Pending<Q, A>[]): Promise<void> {
     for (const pending of batch) {
-      await this.#send(connection, [pending]);
+      await this.#send(connection, [pending], this.#operation.statement([pending.request]));
     }
   }
 }

@@ -2,14 +2,11 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { ClientFactory } from './client-factory.js';
 import { answerWithin } from './answer-limit.js';
 import type { PgClient, Row } from './pg-port.js';
-import { codeOf, driverError, isOfServer } from './postgres-error.js';
+import { driverError, isEndOfConnection } from './postgres-error.js';
 import { type Protocol, rowsOf } from './protocol.js';
 import type { Statement } from './statement.js';
 import { ANSWER_SLACK, STATEMENT_TIMEOUT } from './timeouts.js';
 import { Watchdog } from './watchdog.js';
-
-/** The server takes no writes any more: after a failover another one does, and a new connection may lead there. */
-const READ_ONLY = '25006';
 
 /** How long a friendly end may take before the socket is destroyed. */
 const GOODBYE_TIMEOUT = 500;
@@ -45,7 +42,7 @@ export class PgConnection {
       throw driverError(this.#failed(client, error));
     } finally {
       this.#watchdog.callOff();
-      client?.unref?.();
+      client?.connection?.stream?.unref?.();
     }
   }
 
@@ -69,7 +66,7 @@ export class PgConnection {
   /** A connection that is destroyed fails what is under way. */
   #begin(client: PgClient, limit: number): void {
     this.#silence = undefined;
-    client.ref?.();
+    client.connection?.stream?.ref?.();
     this.#watchdog.watch(limit, () => {
       this.#silence = new LockDriverError(`The server did not answer within ${limit / 1000} s`);
       this.#drop(client);
@@ -77,7 +74,7 @@ export class PgConnection {
   }
 
   #failed(client: PgClient | null, error: unknown): unknown {
-    if (client !== null && (!isOfServer(error) || codeOf(error) === READ_ONLY)) {
+    if (client !== null && isEndOfConnection(error)) {
       this.#drop(client);
     }
     return this.#silence ?? error;

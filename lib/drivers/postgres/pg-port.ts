@@ -25,17 +25,22 @@ export interface PgEvents {
   readonly notification: (message: { readonly payload?: string }) => void;
 }
 
+/** A socket, or what the user has `pg` use in place of one, which need not know of the process that it keeps alive. */
+export interface PgStream {
+  destroy(): unknown;
+  ref?(): unknown;
+  unref?(): unknown;
+}
+
 /** What this driver uses of a `pg` Client. */
 export interface PgClient {
   connect(): Promise<unknown>;
   query(query: PgQuery): Promise<PgAnswer>;
   end(): Promise<void>;
   on<E extends keyof PgEvents>(event: E, listener: PgEvents[E]): unknown;
-  ref?(): void;
-  unref?(): void;
   /** What was made of the options, a connection string and the environment; it is read when the client connects. */
   readonly connectionParameters?: object;
-  readonly connection?: { readonly stream?: { destroy(): unknown } };
+  readonly connection?: { readonly stream?: PgStream };
 }
 
 /** Makes a client that is not connected yet. */

@@ -1,6 +1,8 @@
 import { LockDriverError } from '../../errors/lock-driver.error.js';
 import { LockError } from '../../errors/lock.error.js';
 
+const LOCKED_ROW = 'Somebody holds the row of the lock in a transaction that does not end';
+
 const POOLER = 'Is there a pooler in between (PgBouncer, RDS Proxy)? Then set `prepare: false`';
 
 /** What to do about an error, by its SQLSTATE. */
@@ -14,7 +16,9 @@ const HINTS: Readonly<Record<string, string>> = {
   '42P05': POOLER,
   '53100': 'The disk of the server is full',
   '53300': 'Raise max_connections of the server, or lower `poolSize`',
-  '55P03': 'Somebody holds the row of the lock in a transaction that does not end',
+  '54000':
+    'A session that listens is in a transaction that does not end, so no more notices fit in',
+  '55P03': LOCKED_ROW,
   '57014': 'The server took too long, or somebody cancelled the statement',
 };
 
@@ -25,7 +29,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** Whether the server has answered with this error, and not the connection failed. */
-export function isOfServer(error: unknown): boolean {
+function isOfServer(error: unknown): boolean {
   return typeof (error as { readonly severity?: unknown } | undefined)?.severity === 'string';
 }
 
@@ -42,8 +46,29 @@ export function driverError(cause: unknown, keys: readonly string[] = []): LockE
   return new LockDriverError(hint === undefined ? message : `${message}. ${hint}`, { keys, cause });
 }
 
-/** Whether one request of a batch may be to blame for its failure: then each is worth a try of its own. */
+/** What a statement answers that does not wait for rows. */
+export function lockedBySomebody(key: string): LockDriverError {
+  return new LockDriverError(LOCKED_ROW, { keys: [key] });
+}
+
+/** The SQLSTATE of what this error of the package was caused by. */
+export function causeCodeOf(error: unknown): string | undefined {
+  return codeOf((error as LockError | undefined)?.cause);
+}
+
+/** The queue of notices is full: some session that listens is in a transaction that does not end. */
+export const TOO_MANY_NOTICES = '54000';
+
+/** Whether one request of a batch may be to blame for its failure: then it is worth another try. */
 export function mayBeOfOneRow(error: unknown): boolean {
-  const code = codeOf((error as LockError | undefined)?.cause);
-  return code !== undefined && (code.startsWith('22') || code === '54000' || code === '55P03');
+  const code = causeCodeOf(error);
+  return code?.startsWith('22') || code === TOO_MANY_NOTICES || code === '55P03';
+}
+
+/**
+ * Whether the connection is of no use any more: it failed itself, or the server ends it (classes 08 and 57P, 25P03 and
+ * 25P04), or it takes no writes any more. After a failover another server does, and a new connection may lead there.
+ */
+export function isEndOfConnection(error: unknown): boolean {
+  return !isOfServer(error) || /^(08|57P|25P0[34]|25006)/.test(codeOf(error) ?? '');
 }

@@ -103,7 +103,6 @@ export class PostgresLockDriver implements LockDriver {
   }
 
   async acquire(request: AcquireRequest): Promise<Grant | Denial> {
-    this.#purger.open();
     const answer = await this.#acquires.ask(request);
     if ('firstToken' in answer) {
       return this.#granted(answer);
@@ -142,7 +141,9 @@ export class PostgresLockDriver implements LockDriver {
 
   async forceRelease(key: string): Promise<boolean> {
     checkKey(key);
-    const [row] = await this.#keeping.run(this.#administration.forceRelease(key));
+    const [row] = await this.#keeping
+      .run(this.#administration.forceRelease(key))
+      .catch((error: unknown) => this.#keeping.run(this.#administration.insist(key, error)));
     return row?.[0] === 'true';
   }
 
@@ -160,10 +161,10 @@ export class PostgresLockDriver implements LockDriver {
 
   /** Ends the driver's own connections; statements under way have a second to be answered. */
   async close(): Promise<void> {
-    this.#purger.close();
-    this.#gate.close();
     await this.#listener?.close();
     await this.#settled();
+    this.#purger.close();
+    this.#gate.close();
     await Promise.all(this.#lanes.map((lanes) => lanes.close()));
   }
 
@@ -187,6 +188,7 @@ export class PostgresLockDriver implements LockDriver {
   };
 
   #granted({ firstToken, tokens, isNew }: Acquired): Grant {
+    this.#purger.open();
     if (isNew) {
       this.#purger.added();
     }

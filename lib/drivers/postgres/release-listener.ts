@@ -113,7 +113,7 @@ export class ReleaseListener {
     await client.connect();
     const listening = client.query({ text: `LISTEN "${this.#options.channel}"` });
     await answerWithin(listening, { ms: PROBE_TIMEOUT, onSilence: () => destroy(client) });
-    client.unref?.();
+    client.connection?.stream?.unref?.();
   }
 
   /** A pooler hands the session to others: it shall not get notices that nobody there expects. */

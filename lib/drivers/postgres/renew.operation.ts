@@ -1,9 +1,9 @@
-import { LockDriverError } from '../../errors/lock-driver.error.js';
 import type { RenewRequest, RenewResult } from '../../interfaces/lock-driver.interface.js';
 import type { Operation } from './batcher.js';
 import { byKey } from './by-key.js';
 import { checkLease } from './checks.js';
 import type { Row } from './pg-port.js';
+import { lockedBySomebody } from './postgres-error.js';
 import { ONE_CLOCK } from './sql.js';
 import type { Statement } from './statement.js';
 import { checkTokens, microseconds } from './units.js';
@@ -60,8 +60,10 @@ export class RenewOperation implements Operation<RenewRequest, RenewResult> {
   }
 
   /** One lease whose row somebody locks must not cost all others theirs. */
-  withoutWaiting(requests: readonly RenewRequest[]): Statement {
-    return { name: 'lock-renew-now', text: this.#impatient, values: valuesOf(requests) };
+  secondTry(requests: readonly RenewRequest[]): Statement | undefined {
+    return requests.length === 1
+      ? undefined
+      : { name: 'lock-renew-now', text: this.#impatient, values: valuesOf(requests) };
   }
 
   answers(requests: readonly RenewRequest[], rows: readonly Row[]): (RenewResult | Error)[] {
@@ -86,7 +88,7 @@ function answerTo({ key, bumpToken }: RenewRequest, row: Row | undefined): Renew
   }
   const [, last, n] = row;
   if (last == null) {
-    return new LockDriverError('Somebody else has locked the row', { keys: [key] });
+    return lockedBySomebody(key);
   }
   if (!bumpToken) {
     return RENEWED;

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { APPLICATION_NAME } from '../../../lib/drivers/postgres/client-factory.js';
 import type { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
 import { LockService } from '../../../lib/lock.service.js';
+import { Meddler } from '../../support/postgres/meddler.js';
 import { PostgresServer } from '../../support/postgres/postgres-server.js';
 import { databaseAt, type TestDatabase } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
@@ -57,23 +58,6 @@ const waitingForALock = async (): Promise<number> => {
   );
   return row?.['n'] as number;
 };
-
-/** Keeps the row of a lock locked, as somebody who looks at it by hand may do. */
-class Meddler implements AsyncDisposable {
-  readonly #client = new Client({ connectionString: server.url() });
-
-  static async lock(key: string): Promise<Meddler> {
-    const meddler = new Meddler();
-    await meddler.#client.connect();
-    await meddler.#client.query('BEGIN');
-    await meddler.#client.query('SELECT FROM distributed_lock WHERE key = $1 FOR UPDATE', [key]);
-    return meddler;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client.end();
-  }
-}
 
 describe('a server that is killed', () => {
   it('gives an error that says so, and is used again when it is back', async () => {
@@ -138,7 +122,7 @@ describe('connections that are cut', () => {
     const lease = newLease();
     await driver.acquire(lease);
     await driver.release(lease);
-    const meddler = await Meddler.lock(lease.key);
+    const meddler = await Meddler.lock(server.url(), [lease.key]);
     const waiting = service.acquire(lease.key, { ttl: HOUR, wait: 30_000 });
     await expect.poll(waitingForALock).toBeGreaterThan(0);
     await cutConnections();
@@ -201,23 +185,6 @@ describe('a server that is paused', () => {
     } finally {
       goOn();
     }
-  });
-});
-
-describe('a row that somebody keeps locked', () => {
-  it('fails its own request alone', async () => {
-    const leases = [newLease(), newLease(), newLease()];
-    const [locked] = leases as [ReturnType<typeof newLease>];
-    await Promise.all(leases.map((lease) => driver.acquire(lease)));
-    const meddler = await Meddler.lock(locked.key);
-    const results = await driver.renew(leases);
-    expect(results).toEqual([expect.any(Error), { renewed: true }, { renewed: true }]);
-    const releases = await Promise.allSettled(leases.map((lease) => driver.release(lease)));
-    expect(releases.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
-    expect(releases[0]).toHaveProperty('reason.cause.code', '55P03');
-    expect(releases[0]).toHaveProperty('reason.message', expect.stringMatching(/holds the row/));
-    await meddler[Symbol.asyncDispose]();
-    expect(await driver.release(locked)).toEqual({ released: true });
   });
 });
 

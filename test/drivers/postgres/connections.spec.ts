@@ -1,3 +1,5 @@
+import { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LockService } from '../../../lib/lock.service.js';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
@@ -39,6 +41,31 @@ const connectionsOfOurs = async (): Promise<number> => {
 /** Sockets that keep this process alive. */
 const sockets = (): number =>
   process.getActiveResourcesInfo().filter((type) => type === 'TCPSocketWrap').length;
+
+/** Leads to the server as a proxy of a cloud does, and does not know of the process that it keeps alive. */
+class Tunnel extends Duplex {
+  readonly #socket = new Socket();
+
+  connect(port: number, host: string): void {
+    this.#socket.on('data', (chunk) => this.push(chunk)).on('end', () => this.push(null));
+    this.#socket.connect(port, host, () => this.emit('connect'));
+  }
+
+  setNoDelay(): void {}
+
+  setKeepAlive(): void {}
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {
+    this.#socket.write(chunk, done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+}
 
 describe('the connections of a driver', () => {
   it('are opened when they are needed, and are none of the pool’s', async () => {
@@ -104,6 +131,34 @@ describe('the connections of a driver', () => {
     await again.connect();
     expect(await again.acquire(lease('again'))).toHaveProperty('firstToken');
     await again.close();
+  });
+
+  it.each([0, 1, 2, 4, 8])(
+    'are gone too when it is closed while they are opened (after %i turns of the event loop)',
+    async (turns) => {
+      const before = await connectionsOfOurs();
+      const closing = driver();
+      const connecting = Promise.allSettled([closing.connect(), closing.acquire(lease('hasty'))]);
+      closing.onReleased?.('hasty', () => undefined);
+      for (let turn = 0; turn < turns; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await closing.close();
+      await connecting;
+      await expect.poll(connectionsOfOurs).toBe(before);
+      await expect(closing.acquire(lease('hasty'))).rejects.toThrow('The driver is closed');
+    },
+  );
+
+  it('work over what the pool makes in place of a socket', async () => {
+    const own = newPool();
+    Reflect.set(own.options, 'stream', () => new Tunnel());
+    const tunnelled = driver({ pool: own });
+    await tunnelled.connect();
+    expect(await tunnelled.acquire(lease('tunnel'))).toHaveProperty('firstToken');
+    await tunnelled.acquire({ ...lease('tunnel', 'b:1#1'), wantFor: 60_000 });
+    await new Promise<void>((resolve) => tunnelled.onReleased?.('tunnel', resolve));
+    expect(await tunnelled.release(lease('tunnel'))).toMatchObject({ released: true });
   });
 
   it('answer what is under way when the driver is closed', async () => {

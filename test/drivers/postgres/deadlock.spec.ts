@@ -4,8 +4,7 @@ import { ObservedPool } from '../../support/postgres/observed-pool.js';
 import { usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
 
-/** More by hand: DEADLOCK_STATEMENTS=10000. */
-const STATEMENTS = Number(process.env['DEADLOCK_STATEMENTS'] ?? 1000);
+const STATEMENTS = 10_000;
 const KEYS = 40;
 
 /** Different ones in any order. */

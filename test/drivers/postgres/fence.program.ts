@@ -1,42 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
+import { SMALLEST_RETENTION } from '../../../lib/drivers/postgres/timeouts.js';
 
 /** What a process was granted: the owner, and the first and the last token. */
 export type Granted = readonly [owner: string, first: number, last: number];
 
-const [id = '', connectionString = '', seconds = ''] = process.argv.slice(2);
-const granted: Granted[] = [];
-let failed = 0;
-let count = 0;
-
-const driver = new PostgresLockDriver({ connectionString, retention: '10s' });
-await driver.connect();
-
-const start = performance.now();
-const end = start + Number(seconds) * 1000;
-
-/** Some keys are left alone for longer than the retention, and are wanted again after that. */
-function pickKey(): string {
-  const passed = (performance.now() - start) / 1000;
-  const isFirstGroup = passed < 1.5 || passed > Number(seconds) - 1.5;
-  return `${isFirstGroup ? 'a' : 'b'}:${Math.floor(Math.random() * 8)}`;
+/** What to do from now on. No keys: rest, and tell what was granted since the last rest. */
+export interface Order {
+  readonly keys: readonly string[];
+  /** Whether to take new locks too, so that there is something to clean up. */
+  readonly newcomers?: boolean;
 }
 
-async function worker(): Promise<void> {
-  while (performance.now() < end) {
-    const lease = { key: pickKey(), owner: `${id}#${count++}` };
-    try {
-      const answer = await driver.acquire({ ...lease, ttl: 50 + Math.random() * 100, tokens: 3 });
-      if ('firstToken' in answer) {
-        const { firstToken, tokens } = answer;
-        granted.push([lease.owner, firstToken, firstToken + tokens - 1]);
-        await (Math.random() < 0.9 ? driver.release(lease) : undefined);
-      }
-    } catch {
-      failed++;
-    }
+/** A second of tokens, as far as there are so many. */
+const TOKENS = 1_000_000;
+const WORKERS = 3;
+
+const [id = '', connectionString = ''] = process.argv.slice(2);
+const driver = new PostgresLockDriver({ connectionString, retention: SMALLEST_RETENTION });
+const granted: Granted[] = [];
+let order: Order = { keys: [] };
+let working: Promise<unknown> = Promise.resolve();
+let count = 0;
+
+process.on('message', (given: Order) => {
+  order = given;
+  working = given.keys.length > 0 ? work() : rest(working);
+});
+// Its test may have been killed.
+process.once('disconnect', () => process.exit());
+await driver.connect();
+process.send?.('ready');
+
+async function work(): Promise<void> {
+  await Promise.all([...Array.from({ length: WORKERS }, takeTurns), takeNew()]);
+}
+
+async function rest(end: Promise<unknown>): Promise<void> {
+  await end;
+  process.send?.(granted.splice(0));
+}
+
+/** A statement that fails because of the delays has granted nothing that this process knows of. */
+async function takeTurns(): Promise<void> {
+  while (order.keys.length > 0) {
+    const key = order.keys[Math.floor(Math.random() * order.keys.length)] as string;
+    await takeTurn(key, `${id}#${count++}`).catch(() => undefined);
   }
 }
 
-await Promise.all([worker(), worker(), worker()]);
-await driver.close();
-process.send?.({ granted, failed }, () => process.disconnect());
+async function takeTurn(key: string, owner: string): Promise<void> {
+  const ttl = 50 + Math.random() * 100;
+  const answer = await driver.acquire({ key, owner, ttl, tokens: TOKENS });
+  if ('firstToken' in answer) {
+    const { firstToken, tokens } = answer;
+    granted.push([owner, firstToken, firstToken + tokens - 1]);
+    await (Math.random() < 0.9 ? driver.release({ key, owner }) : undefined);
+  }
+}
+
+async function takeNew(): Promise<void> {
+  while (order.newcomers) {
+    const leases = Array.from({ length: 25 }, () => ({ key: `new:${id}:${count++}`, owner: id }));
+    await Promise.allSettled(leases.map((lease) => driver.acquire({ ...lease, ttl: 1 })));
+    await sleep(50);
+  }
+}

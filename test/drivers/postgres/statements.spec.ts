@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
+import { LockService } from '../../../lib/lock.service.js';
 import { ObservedPool } from '../../support/postgres/observed-pool.js';
 import { usePostgres } from '../../support/postgres/use-postgres.js';
 import { useDrivers } from '../../support/postgres/use-drivers.js';
@@ -223,5 +224,20 @@ describe('the clock of the process', () => {
     expect(await driver.renew([own])).toEqual([{ renewed: true }]);
     expect(await driver.release({ ...own, retainFor: 60_000 })).toEqual({ released: true });
     expect(await driver.acquire(own)).not.toHaveProperty('firstToken');
+  });
+
+  it.each([-5, 5])('does not end a lock when it jumps by %i hours', async (hours) => {
+    const service = new LockService({ driver, drainTimeout: 0 });
+    const lock = await service.acquire('jump', { ttl: 60_000 });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hours * 3_600_000 });
+    expect(lock.held).toBe(true);
+    expect(lock.remaining).toBeGreaterThan(30_000);
+    expect(await service.tryAcquire('jump', { reentrant: false })).toBeNull();
+    await lock.extend(50_000);
+    expect(lock.remaining).toBeLessThanOrEqual(60_000);
+    expect(await lock.release()).toBe(true);
+    const next = await service.acquire('jump');
+    expect(next.fencingToken > lock.fencingToken).toBe(true);
+    await next.release();
   });
 });

@@ -81,6 +81,27 @@ describe('a batcher', () => {
     expect(answers[1]?.get()).toBe('B');
   });
 
+  it('sends all of them once more where the operation knows how', async () => {
+    const codes: unknown[] = [];
+    const secondTry = (requests: readonly Request[], code?: string) => {
+      codes.push(code);
+      return requests.length > 1 ? upper.statement(requests.slice(1)) : undefined;
+    };
+    batcher = new Batcher(new Lanes([connection]), { ...upper, secondTry });
+    const answers = ask('a', 'b');
+    await tick();
+    sent[0]?.answer(lockTimeout);
+    await tick();
+    sent[1]?.answer(lockTimeout);
+    const [lone] = ask('c');
+    await tick();
+    sent[2]?.answer(lockTimeout);
+    await tick();
+    expect(sent.map(({ values }) => values)).toEqual([['a', 'b'], ['b'], ['c']]);
+    expect(codes).toEqual(['55P03', '55P03']);
+    expect([...answers, lone].map((answer) => answer?.error)).toEqual(Array(3).fill(lockTimeout));
+  });
+
   it('sends nothing again where it is unknown what was done', async () => {
     const answers = ask('a', 'b');
     await tick();

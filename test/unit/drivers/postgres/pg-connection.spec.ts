@@ -68,6 +68,9 @@ describe('a connection', () => {
   it.each([
     ['failed itself', {}],
     ['leads to a server that takes no writes', { severity: 'ERROR', code: '25006' }],
+    ['is ended by an administrator', { severity: 'FATAL', code: '57P01' }],
+    ['is ended for having been idle', { severity: 'FATAL', code: '25P03' }],
+    ['is not understood', { severity: 'FATAL', code: '08P01' }],
   ])('is opened anew where it %s', async (_, error) => {
     answers = fail(error);
     await expect(connection.run(STATEMENT)).rejects.toHaveProperty('code', 'LOCK_DRIVER');
