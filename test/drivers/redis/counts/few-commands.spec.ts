@@ -10,6 +10,9 @@ import { hasRedisProgram, redisProgram } from '../../../support/redis/use-redis.
 
 const WAITERS = 50;
 
+/** How many turns there is time for in a run of 100 ms is no matter of what passes between client and server. */
+const UNHURRIED = { maxTime: '10s' };
+
 describe.skipIf(!hasRedisProgram).concurrent.each([ioredis5, ioredis6, nodeRedis6])(
   'what passes between $name and the server',
   { timeout: 60_000 },
@@ -21,7 +24,7 @@ describe.skipIf(!hasRedisProgram).concurrent.each([ioredis5, ioredis6, nodeRedis
     beforeEach(async () => {
       server = await RedisServer.start(redisProgram);
       proxy = await TcpProxy.start(server);
-      mine = await OpenLocks.start(library.standalone(proxy));
+      mine = await OpenLocks.start(library.standalone(proxy), { handover: UNHURRIED });
       // Now the server knows the scripts, and the clients what they want to know of it.
       await (await mine.locks.acquire('first')).release();
       proxy.resetCounts();
