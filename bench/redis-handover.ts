@@ -16,6 +16,9 @@ const BY_HAND = 'by-hand';
 const DELETE_AND_TELL = `redis.call('del', KEYS[1]) return redis.call('publish', KEYS[1], '')`;
 const BLOCKS = 15;
 const PER_BLOCK = 12;
+/** Until what both sides do in a hand-over is compiled, as it is where a lock is contended. */
+const WARM_UPS = 1500;
+const BRIEFLY = 3;
 
 /** Two processes: one gives a lock back for which the other waits. */
 export const redisHandover: Bench = {
@@ -41,7 +44,10 @@ async function measure(port: number): Promise<readonly Finding[]> {
     await locks.onModuleInit();
     await warmUp(locks, redis);
     await ready;
-    await block(locks, redis, peer);
+    for (let i = 0; i < WARM_UPS; i++) {
+      await handOver(locks, peer, BRIEFLY);
+      await handOverByHand(redis, peer, BRIEFLY);
+    }
     const blocks: Block[] = [];
     for (let i = 0; i < BLOCKS; i++) {
       blocks.push(await block(locks, redis, peer));
@@ -75,18 +81,18 @@ async function block(locks: LockService, redis: Redis, peer: ChildProcess): Prom
 }
 
 /** From the call of release() here to the grant there. */
-async function handOver(locks: LockService, peer: ChildProcess): Promise<number> {
+async function handOver(locks: LockService, peer: ChildProcess, ms?: number): Promise<number> {
   const lock = await locks.acquire(KEY, { wait: '30s' });
   peer.send(KEY);
   // It tries, listens and tries again; then its pauses between two tries grow, and the release falls into one of them.
-  await pause();
+  await pause(ms);
   return untilGranted(peer, () => lock.release());
 }
 
 /** No owner, no expiry to look at, no token: a message, and the command that it is answered with. */
-async function handOverByHand(redis: Redis, peer: ChildProcess): Promise<number> {
+async function handOverByHand(redis: Redis, peer: ChildProcess, ms?: number): Promise<number> {
   await redis.set(BY_HAND, 'here', 'PX', 30_000, 'NX');
-  await pause();
+  await pause(ms);
   return untilGranted(peer, () => redis.eval(DELETE_AND_TELL, 1, BY_HAND));
 }
 
@@ -106,8 +112,8 @@ async function roundTrip(redis: Redis): Promise<number> {
 }
 
 /** Processes that have slept for a while take longer to answer: so that all are alike, all have. */
-function pause(): Promise<void> {
-  return sleep(20 + 20 * Math.random());
+function pause(ms = 20 + 20 * Math.random()): Promise<void> {
+  return sleep(ms);
 }
 
 /** By the one clock that all processes of a machine have. */

@@ -20,20 +20,31 @@ interface Time {
 
 const WARM_UP_MS = 500;
 const BLOCK_MS = 5;
+const LEAST = 100;
 const BLOCKS_PER_SET = 12;
 const SETS = 30;
+
+/** What a block has to have where many operations are under way at a time. */
+export interface BlockSize {
+  /** So many operations at least: else most of it would be its beginning and its end. */
+  readonly atLeast: number;
+}
 
 /**
  * Lets the contestants take turns in short blocks, so that whatever else the machine does hits all of them alike. One
  * number is taken per set of blocks. The first contestant decides how long a block is.
  */
-export async function alternate(contestants: readonly Contestant[]): Promise<readonly Standing[]> {
-  const operations = await warmUp(contestants);
+export async function alternate(
+  contestants: readonly Contestant[],
+  { atLeast }: BlockSize = { atLeast: LEAST },
+): Promise<readonly Standing[]> {
+  const operations = Math.max(atLeast, await warmUp(contestants));
+  const blocks = Math.max(1, Math.round((BLOCKS_PER_SET * LEAST) / Math.max(LEAST, atLeast)));
   const sets: (readonly Time[])[] = [];
   for (let set = 0; set < SETS; set++) {
-    sets.push(await runSet(contestants, operations));
+    sets.push(await runSet(contestants, operations, blocks));
   }
-  const perOperation = (ms: number): number => (ms * 1e6) / (BLOCKS_PER_SET * operations);
+  const perOperation = (ms: number): number => (ms * 1e6) / (blocks * operations);
   return contestants.map(({ name }, i) => ({
     name,
     cpu: sets.map((times) => perOperation((times[i] as Time).cpu)),
@@ -43,22 +54,26 @@ export async function alternate(contestants: readonly Contestant[]): Promise<rea
 
 /** Gives the number of operations that the first contestant does in one block. */
 async function warmUp(contestants: readonly Contestant[]): Promise<number> {
-  let operations = 100;
+  let operations = LEAST;
   const until = performance.now() + WARM_UP_MS * contestants.length;
   while (performance.now() < until) {
     for (const [i, contestant] of contestants.entries()) {
       const { cpu } = await timeOf(contestant, operations);
       if (i === 0) {
-        operations = Math.max(100, Math.round((operations * BLOCK_MS) / cpu / 100) * 100);
+        operations = Math.max(LEAST, Math.round((operations * BLOCK_MS) / cpu / 100) * 100);
       }
     }
   }
   return operations;
 }
 
-async function runSet(contestants: readonly Contestant[], operations: number): Promise<Time[]> {
+async function runSet(
+  contestants: readonly Contestant[],
+  operations: number,
+  blocks: number,
+): Promise<Time[]> {
   const times = contestants.map(() => ({ cpu: 0, wall: 0 }));
-  for (let block = 0; block < BLOCKS_PER_SET; block++) {
+  for (let block = 0; block < blocks; block++) {
     // Each pays now and then for the garbage that the one before it left: nobody may always follow the same one.
     for (const i of shuffle([...contestants.keys()])) {
       const { cpu, wall } = await timeOf(contestants[i] as Contestant, operations);

@@ -8,6 +8,7 @@ import type {
   RedisSubscriber,
   SubscriberEvents,
 } from './redis-port.js';
+import { within } from './within.js';
 
 /** How many keys a server looks at in one step of a scan. */
 const PAGE = 1000;
@@ -72,11 +73,11 @@ export class IoredisPort implements RedisPort {
       : new IoredisSubscriber(withoutNoise(this.#client.duplicate(LISTENING)), events);
   }
 
-  async dedicated(): Promise<DedicatedConnection> {
+  async dedicated(patience: number): Promise<DedicatedConnection> {
     const client = withoutNoise(this.#client.duplicate(NEVER_SENT_TWICE));
     const connection = new IoredisConnection(client);
     try {
-      await client.connect();
+      await within(patience, 'on a connection of its own', client.connect());
       return connection;
     } catch (error) {
       connection.close();

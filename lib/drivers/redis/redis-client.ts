@@ -34,6 +34,11 @@ export function portOf(client: unknown): RedisPort {
   if (isIoredis(client)) {
     return new IoredisPort(client);
   }
+  if (hasMethods(client, ['getSentinelNode', 'getMasterNode'])) {
+    throw new LockConfigError(
+      'Option `client` was made by createSentinel of node-redis, which is not supported: with Sentinel use ioredis',
+    );
+  }
   if (isNodeRedis(client)) {
     return new NodeRedisPort(client);
   }

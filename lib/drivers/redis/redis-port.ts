@@ -21,8 +21,8 @@ export interface RedisPort {
   /** A second connection, for notices. */
   subscribe(events: SubscriberEvents, sharded: boolean): RedisSubscriber;
 
-  /** A connection for requests that must not be mixed with others, nor sent twice. */
-  dedicated(): Promise<DedicatedConnection>;
+  /** A connection for requests that must not be mixed with others, nor sent twice; given up if it is not there after so many milliseconds. */
+  dedicated(patience: number): Promise<DedicatedConnection>;
 }
 
 /** This client can never listen to what it was asked for. */

@@ -31,7 +31,7 @@ export type RedisSession = Awaited<ReturnType<typeof openSession>>;
 
 /** Looks at the servers, and gets everything ready that locks need of them. */
 export async function openSession(settings: RedisLockSettings, deadline: number) {
-  const { port, prefix, retention, replicas } = settings;
+  const { port, prefix, retention, replicas, answerTimeout } = settings;
   const fullPrefix = await untilLoaded(deadline, async () => {
     const name = await port.eval('return KEYS[1]', [prefix + REHEARSAL], []);
     return String(name).slice(0, -REHEARSAL.length);
@@ -42,7 +42,7 @@ export async function openSession(settings: RedisLockSettings, deadline: number)
   const scripts = scriptsFor({ retention, publish, knowsFlags: isModern });
   const quick = new ClientRunner(port);
   await rehearse(quick, scripts, prefix + REHEARSAL);
-  const replicated = replicas && new ReplicatedRunner(port, replicas);
+  const replicated = replicas && new ReplicatedRunner(port, replicas, answerTimeout);
   await replicated?.rehearse();
   const operationOf = <Q extends Keyed, A>(
     definition: OperationDefinition<Q, A>,

@@ -18,12 +18,15 @@ export interface ReplicaSettings {
 export class ReplicatedRunner implements ScriptRunner {
   readonly #port: RedisPort;
   readonly #settings: ReplicaSettings;
+  readonly #patience: number;
   #connection: Promise<DedicatedConnection> | null = null;
   #isClosed = false;
 
-  constructor(port: RedisPort, settings: ReplicaSettings) {
+  /** @param patience how many milliseconds the connection may take to be there: a client may try for ever */
+  constructor(port: RedisPort, settings: ReplicaSettings, patience: number) {
     this.#port = port;
     this.#settings = settings;
+    this.#patience = patience;
   }
 
   async run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
@@ -81,7 +84,7 @@ export class ReplicatedRunner implements ScriptRunner {
       throw new LockDriverError('The driver is closed');
     }
     try {
-      return await this.#port.dedicated();
+      return await this.#port.dedicated(this.#patience);
     } catch (error) {
       this.#connection = null;
       throw explain(error);

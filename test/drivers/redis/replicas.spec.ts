@@ -39,7 +39,7 @@ describe.skipIf(!hasRedisProgram).concurrent.each([ioredis5, ioredis6, nodeRedis
     };
 
     it.sequential('are there when they are granted, and when they are renewed', async () => {
-      const lock = await mine.locks.acquire('a', { ttl: '900ms' });
+      const lock = await mine.locks.acquire('a', { ttl: '3s' });
       await expect(replica.command('EXISTS', 'lock:a')).resolves.toBe(1);
       await eventually('it is renewed', () => mine.count('renewed') > 2);
       expect(lock.held).toBe(true);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LockDriverError } from '../../../../lib/errors/lock-driver.error.js';
 import { ioredis5, ioredis6, nodeRedis6 } from '../../../support/redis/client-libraries.js';
+import { eventually } from '../../../support/redis/eventually.js';
 import { OpenLocks } from '../../../support/redis/open-locks.js';
 import { RawRedis } from '../../../support/redis/raw-redis.js';
 import { startReplica } from '../../../support/redis/redis-replica.js';
@@ -96,9 +97,7 @@ describe.skipIf(!hasRedisProgram).concurrent('a bad day to boot', { timeout: 30_
     await admin.send('CONFIG', 'SET', 'requirepass', 'secret');
     await admin.send('CLIENT', 'KILL', 'TYPE', 'normal');
     await expect(inTime(mine.locks.acquire('b', { wait: 300 }))).rejects.toThrow(LockDriverError);
-    await inTime(
-      new Promise<void>((resolve) => lock.signal.addEventListener('abort', () => resolve())),
-    );
+    await eventually('it is lost', () => lock.signal.aborted);
     expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
   });
 });

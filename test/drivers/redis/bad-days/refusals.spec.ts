@@ -55,7 +55,7 @@ describe.skipIf(!hasRedisProgram).concurrent.each(LIBRARIES)(
         await refused;
         void proxy.answer(callOf('acquire'), error);
         void proxy.answer(callOf('acquire'), error);
-        const lock = await mine.locks.acquire('a', { ttl: '900ms' });
+        const lock = await mine.locks.acquire('a', { ttl: '3s' });
         void proxy.answer(callOf('renew'), error);
         await eventually('it is renewed', () => mine.count('renewed') > 0);
         void proxy.answer(callOf('release'), error);
@@ -65,14 +65,14 @@ describe.skipIf(!hasRedisProgram).concurrent.each(LIBRARIES)(
     );
 
     it.sequential('because it is full still renews and releases what is held', async () => {
-      const lock = await mine.locks.acquire('a', { ttl: '900ms' });
+      const lock = await mine.locks.acquire('a', { ttl: '3s' });
       await server.command('CONFIG', 'SET', 'maxmemory', 1);
       const waiting = mine.locks.acquire('b', { wait: 300 });
       await expect(inTime(waiting)).rejects.toThrow(/OOM.*maxmemory/);
       await expect(waiting).rejects.toThrow(LockDriverError);
-      await eventually('it is renewed', () => mine.count('renewed') > 1);
+      await eventually('it is renewed', () => mine.count('renewed') > 0);
       expect(mine.count('unknown')).toBe(0);
-      await expect(lock.extend('2s')).resolves.toBeUndefined();
+      await expect(lock.extend('6s')).resolves.toBeUndefined();
       await expect(lock.release()).resolves.toBe(true);
       await expect(mine.locks.inspect('a')).resolves.toBeNull();
       await server.command('CONFIG', 'SET', 'maxmemory', 0);

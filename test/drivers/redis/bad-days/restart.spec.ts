@@ -69,7 +69,7 @@ describe.skipIf(!hasRedisProgram).concurrent.each([ioredis5, ioredis6, nodeRedis
 
     it.sequential('may forget its scripts', async () => {
       await using mine = await open();
-      const lock = await mine.locks.acquire('a', { ttl: '900ms' });
+      const lock = await mine.locks.acquire('a', { ttl: '4s' });
       await server.command('SCRIPT', 'FLUSH');
       await eventually('it is renewed', () => mine.count('renewed') > 0);
       expect(mine.count('unknown')).toBe(0);

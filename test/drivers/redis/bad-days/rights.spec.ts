@@ -88,7 +88,7 @@ describe.skipIf(!hasRedisProgram).each([ioredis5, ioredis6, nodeRedis6])(
 
     it('loses a right at run time, and is told so', async () => {
       await using mine = await openAs([]);
-      const lock = await mine.locks.acquire('a', { ttl: '900ms' });
+      const lock = await mine.locks.acquire('a', { ttl: '3s' });
       await server.command('ACL', 'SETUSER', 'locks', '-setrange', '-set');
       await expect(inTime(mine.locks.acquire('b', { wait: 300 }))).rejects.toThrow('docs/redis.md');
       await server.command('ACL', 'SETUSER', 'locks', '+setrange', '+set');

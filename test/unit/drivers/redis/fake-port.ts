@@ -18,6 +18,8 @@ export class FakePort implements RedisPort {
   readonly sharded: boolean[] = [];
   readonly patterns: string[] = [];
   readonly connections: FakeConnection[] = [];
+  /** What the last of them was given to be there. */
+  patience = 0;
   open: (connection: FakeConnection) => Promise<DedicatedConnection> = (connection) =>
     Promise.resolve(connection);
 
@@ -45,7 +47,8 @@ export class FakePort implements RedisPort {
     return subscriber;
   }
 
-  dedicated(): Promise<DedicatedConnection> {
+  dedicated(patience: number): Promise<DedicatedConnection> {
+    this.patience = patience;
     const connection = new FakeConnection();
     this.connections.push(connection);
     return this.open(connection);

@@ -1,9 +1,13 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { IoredisPort } from '../../../../lib/drivers/redis/ioredis.port.js';
 import type { SubscriberEvents } from '../../../../lib/drivers/redis/redis-port.js';
+import { watch } from '../../../support/outcome.js';
 import { FakeIoredis } from './fake-ioredis.js';
 import { FakeServer } from './fake-server.js';
 import { watched } from './watched-client.js';
+
+/** For a connection to be there, in milliseconds. */
+const PATIENCE = 700;
 
 const events: SubscriberEvents = {
   message: vi.fn<(channel: string) => void>(),
@@ -140,7 +144,7 @@ describe('a duplicate of a client of ioredis', () => {
 
   it('for scripts that are waited for sends nothing twice, and keeps the prefix', async () => {
     client.options = options;
-    const connection = await new IoredisPort(client).dedicated();
+    const connection = await new IoredisPort(client).dedicated(PATIENCE);
     expect(client.duplicates.map(({ overrides }) => overrides)).toEqual([
       [
         {
@@ -161,14 +165,28 @@ describe('a duplicate of a client of ioredis', () => {
     client.prepare = (duplicate) => {
       duplicate.answer = () => Promise.reject(new Error('ECONNREFUSED'));
     };
-    await expect(new IoredisPort(client).dedicated()).rejects.toThrow('ECONNREFUSED');
+    await expect(new IoredisPort(client).dedicated(PATIENCE)).rejects.toThrow('ECONNREFUSED');
+    expect(client.duplicates[0]!.commands).toEqual([['connect'], ['disconnect']]);
+  });
+
+  it('that is not there in time is closed, and tries no more', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    client.prepare = (duplicate) => {
+      duplicate.answer = () => new Promise(() => undefined);
+    };
+    const opening = watch(new IoredisPort(client).dedicated(PATIENCE));
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    expect(opening.settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(opening.error?.message).toContain('within 700 ms');
     expect(client.duplicates[0]!.commands).toEqual([['connect'], ['disconnect']]);
   });
 
   it('does not end the process by an error that nobody listens to', async () => {
     const port = new IoredisPort(client);
     port.subscribe(events, false);
-    await port.dedicated();
+    await port.dedicated(PATIENCE);
     new IoredisPort(cluster()).subscribe(events, true);
     for (const duplicate of client.duplicates) {
       expect(() => duplicate.emit('error', new Error('gone'))).not.toThrow();
@@ -194,7 +212,7 @@ describe('the client itself', () => {
       await subscriber.subscribe('k');
       await subscriber.unsubscribe('k');
       subscriber.close();
-      (await port.dedicated()).close();
+      (await port.dedicated(PATIENCE)).close();
 
       expect([...uses.written, ...optionUses.written]).toEqual([]);
       const touched = client.commands.map(([command]) => command);

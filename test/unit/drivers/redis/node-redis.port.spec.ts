@@ -1,9 +1,13 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { NodeRedisPort } from '../../../../lib/drivers/redis/node-redis.port.js';
 import type { ScriptCall, SubscriberEvents } from '../../../../lib/drivers/redis/redis-port.js';
+import { watch } from '../../../support/outcome.js';
 import { FakeNodeRedis, FakeNodeRedisCluster } from './fake-node-redis.js';
 import { FakeServer } from './fake-server.js';
 import { watched } from './watched-client.js';
+
+/** For a connection to be there, in milliseconds. */
+const PATIENCE = 700;
 
 const events: SubscriberEvents = {
   message: vi.fn<(channel: string) => void>(),
@@ -107,7 +111,7 @@ describe('a duplicate of a client of node-redis', () => {
   });
 
   it('for scripts that are waited for sends nothing twice, and keeps the prefix', async () => {
-    const connection = await new NodeRedisPort(client).dedicated();
+    const connection = await new NodeRedisPort(client).dedicated(PATIENCE);
     expect(client.duplicates.map(({ overrides }) => overrides)).toEqual([
       { disableOfflineQueue: true },
     ]);
@@ -122,14 +126,28 @@ describe('a duplicate of a client of node-redis', () => {
         throw new Error(command === 'connect' ? 'ECONNREFUSED' : 'The client is closed');
       };
     };
-    await expect(new NodeRedisPort(client).dedicated()).rejects.toThrow('ECONNREFUSED');
+    await expect(new NodeRedisPort(client).dedicated(PATIENCE)).rejects.toThrow('ECONNREFUSED');
+    expect(client.duplicates[0]!.commands).toEqual([['connect'], ['destroy']]);
+  });
+
+  it('that is not there in time is closed, and tries no more', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    client.prepare = (duplicate) => {
+      duplicate.answer = () => new Promise(() => undefined);
+    };
+    const opening = watch(new NodeRedisPort(client).dedicated(PATIENCE));
+    await vi.advanceTimersByTimeAsync(PATIENCE - 1);
+    expect(opening.settled).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(opening.error?.message).toContain('within 700 ms');
     expect(client.duplicates[0]!.commands).toEqual([['connect'], ['destroy']]);
   });
 
   it('does not end the process by an error that nobody listens to', async () => {
     const port = new NodeRedisPort(client);
     port.subscribe(events, false);
-    await port.dedicated();
+    await port.dedicated(PATIENCE);
     for (const duplicate of client.duplicates) {
       expect(() => duplicate.emit('error', new Error('gone'))).not.toThrow();
     }
@@ -151,7 +169,7 @@ describe('the client itself', () => {
       await subscriber.subscribe('k');
       await subscriber.unsubscribe('k');
       subscriber.close();
-      (await port.dedicated()).close();
+      (await port.dedicated(PATIENCE)).close();
 
       expect(uses.written).toEqual([]);
       const touched = target.commands.map(([command]) => command);

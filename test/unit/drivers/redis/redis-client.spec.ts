@@ -1,3 +1,4 @@
+import { createSentinel } from 'redis';
 import { describe, expect, it } from 'vitest';
 import { LockConfigError } from '../../../../lib/errors/lock-config.error.js';
 import { MemoryLockDriver } from '../../../../lib/drivers/memory/memory-lock.driver.js';
@@ -45,6 +46,15 @@ describe('a client', () => {
     expect(portOf(client)).toBeInstanceOf(NodeRedisPort);
     expect(portOf(new FakeNodeRedis())).toBeInstanceOf(NodeRedisPort);
     expect(portOf(new FakeNodeRedisCluster())).toBeInstanceOf(NodeRedisPort);
+  });
+
+  it('of node-redis that asks sentinels is refused, and it is said what to use instead', () => {
+    const sentinel = createSentinel({
+      name: 'locks',
+      sentinelRootNodes: [{ host: '::1', port: 1 }],
+    });
+    expect(() => portOf(sentinel)).toThrow(LockConfigError);
+    expect(() => new RedisLockDriver(sentinel)).toThrow(/createSentinel.*not supported.*ioredis/);
   });
 
   it('may be behind a proxy', () => {

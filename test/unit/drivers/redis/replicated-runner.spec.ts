@@ -10,9 +10,12 @@ import { microtasks } from './microtasks.js';
 
 const { acquire } = scriptsFor({ retention: RETENTION, publish: 'PUBLISH', knowsFlags: true });
 
+/** For the connection to be there. */
+const PATIENCE = 700;
+
 function scene(min = 1): { port: FakePort; runner: ReplicatedRunner } {
   const port = new FakePort();
-  return { port, runner: new ReplicatedRunner(port, { min, timeout: 500 }) };
+  return { port, runner: new ReplicatedRunner(port, { min, timeout: 500 }, PATIENCE) };
 }
 
 describe('a script that replicas have to confirm', () => {
@@ -92,6 +95,12 @@ describe('the connection for such scripts', () => {
     await runner.run(acquire, ['c'], []);
     expect(port.connections).toHaveLength(1);
     expect(port.connections[0]!.calls).toHaveLength(3);
+  });
+
+  it('may take so long to be there, and no longer', async () => {
+    const { port, runner } = scene();
+    await runner.connect();
+    expect(port.patience).toBe(PATIENCE);
   });
 
   it('is replaced when it is over', async () => {
