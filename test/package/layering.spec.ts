@@ -78,7 +78,7 @@ const rules: Readonly<Record<string, (sources: Sources) => string[]>> = {
     ),
 };
 
-describe('the layers of lib', () => {
+describe('the layers of lib', { timeout: 60_000 }, () => {
   it.each(Object.keys(rules))('break no rule: %s', (rule) => {
     expect(rules[rule]?.(lib)).toEqual([]);
   });
