@@ -1,10 +1,4 @@
-import {
-  type CanActivate,
-  type ExecutionContext,
-  Inject,
-  Injectable,
-  Logger,
-} from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import { formForTransport } from '../filters/throw-for-transport.js';
@@ -12,8 +6,6 @@ import { fencingOf, type Fencing } from './fenced.accessor.js';
 import type { FencingGate } from './fencing-gate.js';
 import { getFencingGateToken } from './fencing-gate.token.js';
 import { readFencingToken } from './read-fencing-token.js';
-
-const logger = new Logger('FencingTokenGuard');
 
 /** Calls of handlers that were let through: bound to class and method, the guard comes twice. */
 const admitted = new WeakSet<ExecutionContext>();
@@ -43,9 +35,6 @@ export class FencingTokenGuard implements CanActivate {
       const name = typeof resource === 'function' ? resource(context) : resource;
       await gate.admit(name, readFencingToken(context));
     } catch (error) {
-      if (error instanceof LockConfigError) {
-        logger.error(error);
-      }
       throw await formForTransport(error, context, gate?.options.mapErrors ?? true);
     }
   }

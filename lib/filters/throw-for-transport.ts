@@ -1,8 +1,17 @@
-import type { ArgumentsHost } from '@nestjs/common';
+import { type ArgumentsHost, Logger } from '@nestjs/common';
 import { from, mergeMap, type Observable, throwError } from 'rxjs';
 import { LockError } from '../errors/lock.error.js';
 import type { LockErrorMapper } from '../interfaces/distributed-lock-module-options.interface.js';
 import { inTransportForm } from './transport-form.js';
+
+const logger = new Logger('LockErrors');
+
+/** Codes of what callers are told nothing of, and what nobody else writes to the log. */
+const FOR_THE_OPERATOR: ReadonlySet<string> = new Set([
+  'LOCK_CONFIG',
+  'LOCK_DEADLOCK',
+  'LOCK_DRIVER',
+]);
 
 /** Errors that were decided on, nearer to where they came from: they stay as they are. */
 const decided = new WeakSet<object>();
@@ -51,5 +60,13 @@ async function mapped(
     return error;
   }
   const own: unknown = mapErrors === true ? undefined : await mapErrors(error, host);
-  return own ?? inTransportForm(error, host);
+  return own ?? tellOperator(error, await inTransportForm(error, host));
+}
+
+/** Nest logs errors that it does not know, and not those that have the form of a transport. */
+function tellOperator(error: LockError, exception: Error): Error {
+  if (exception !== error && FOR_THE_OPERATOR.has(error.code)) {
+    logger.error(error.message, error.stack);
+  }
+  return exception;
 }
