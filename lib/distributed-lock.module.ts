@@ -7,6 +7,8 @@ import type {
   LockServiceOptions,
 } from './interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from './interfaces/lock-driver.interface.js';
+import { FencingGate } from './fencing/fencing-gate.js';
+import { getFencingGateToken } from './fencing/fencing-gate.token.js';
 import { LockErrorInterceptor } from './interceptors/lock-error.interceptor.js';
 import { LockServiceExplorer } from './lock-service.explorer.js';
 import { LockService } from './lock.service.js';
@@ -67,6 +69,11 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     useFactory: (modules: ModulesContainer, locks: LockService) =>
       new LockServiceExplorer(modules, locks),
   };
+  const gate: FactoryProvider<FencingGate> = {
+    provide: getFencingGateToken(name),
+    inject: [token],
+    useFactory: (locks: LockService) => new FencingGate(locks),
+  };
   const errors: FactoryProvider<LockErrorInterceptor> = {
     provide: APP_INTERCEPTOR,
     inject: [token],
@@ -76,8 +83,8 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     module: DistributedLockModule,
     global: isGlobal,
     imports,
-    providers: [...source.providers, service, explorer, errors],
-    exports: [token],
+    providers: [...source.providers, service, gate, explorer, errors],
+    exports: [token, gate.provide],
   };
 }
 

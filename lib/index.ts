@@ -6,6 +6,7 @@ export {
   MemoryLockDriver,
   type MemoryLockDriverOptions,
 } from './drivers/memory/memory-lock.driver.js';
+export { FencingTokenError } from './errors/fencing-token.error.js';
 export { LockAbortedError } from './errors/lock-aborted.error.js';
 export { LockClosedError } from './errors/lock-closed.error.js';
 export { LockConfigError } from './errors/lock-config.error.js';
@@ -20,10 +21,17 @@ export {
 export { LockQueueFullError } from './errors/lock-queue-full.error.js';
 export { LockTimeoutError, type LockTimeoutDetails } from './errors/lock-timeout.error.js';
 export { LockError, type LockErrorDetails } from './errors/lock.error.js';
-export { StaleFencingTokenError } from './errors/stale-fencing-token.error.js';
+export {
+  StaleFencingTokenError,
+  type StaleFencingTokenDetails,
+} from './errors/stale-fencing-token.error.js';
+export { FencingGate } from './fencing/fencing-gate.js';
+export { getFencingGateToken } from './fencing/fencing-gate.token.js';
+export { InjectFencingGate } from './fencing/inject-fencing-gate.decorator.js';
 export { LockExceptionFilter } from './filters/lock-exception.filter.js';
 export { LockInterceptor } from './interceptors/lock.interceptor.js';
 export type * from './interfaces/distributed-lock-module-options.interface.js';
+export type * from './interfaces/fencing.interface.js';
 export type * from './interfaces/leader-election.interface.js';
 export type * from './interfaces/lock-driver.interface.js';
 export type * from './interfaces/lock-event.interface.js';
