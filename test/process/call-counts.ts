@@ -5,6 +5,7 @@ type Method = (...args: unknown[]) => unknown;
 /** Counts what is asked of a driver for the sake of getting a lock, and what it tells by notices. */
 export class CallCounts {
   asked = 0;
+  answered = 0;
   told = 0;
 
   /** The same driver, watched. */
@@ -21,9 +22,13 @@ export class CallCounts {
   #counted(name: string | symbol, method: Method): Method {
     switch (name) {
       case 'acquire':
-        return (...args) => {
+        return async (...args) => {
           this.asked++;
-          return method(...args);
+          try {
+            return await method(...args);
+          } finally {
+            this.answered++;
+          }
         };
       case 'onReleased':
         return (key, listener) =>

@@ -31,13 +31,13 @@ describe.each(BACKENDS)('leaders of several processes, on %s', (kind) => {
       await storm.gather(PROCESSES);
       await storm.rage(CHANGES);
       const terms = electorate.terms();
-      const report = `LEADER_SEED=${SEED}, ${reportOf(storm.changes, terms)}`;
+      const report = reportOf(storm.changes, terms);
       if (process.env['LEADER_CHANGES'] !== undefined) {
-        console.log(`${kind}: ${report}`);
+        console.log(`${kind}: LEADER_SEED=${SEED}, ${report}`);
       }
-      expect(complaintsAbout(terms), `${report}`).toEqual([]);
+      expect(complaintsAbout(terms), `LEADER_SEED=${SEED}, ${report}`).toEqual([]);
       // Some of the struck were deposed by their own clock before they could be seen to lead.
-      expect(terms.length, `${report}`).toBeGreaterThan(CHANGES / 2);
+      expect(terms.length, `LEADER_SEED=${SEED}, ${report}`).toBeGreaterThan(CHANGES / 2);
     },
     30_000 + CHANGES * 3_000,
   );

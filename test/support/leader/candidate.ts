@@ -61,6 +61,11 @@ export class Candidate {
     return this.#call({ name: 'resign' });
   }
 
+  /** Writes its name to the ledger as its leader; resolves to what became of that. */
+  write(how: { readonly gated: boolean; readonly stops: boolean }): Promise<string> {
+    return this.#call({ name: 'write', ...how });
+  }
+
   /** Its last election, if it has won one and was not told of the end of that term. */
   get election(): Note | undefined {
     const last = this.notes.at(-1);

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { PostgresLockDriver } from '../../../lib/drivers/postgres/index.js';
 import { RedisLockDriver } from '../../../lib/drivers/redis/index.js';
-import type { LockRecord } from '../../../lib/interfaces/lock-driver.interface.js';
+import type { LockDriver, LockRecord } from '../../../lib/interfaces/lock-driver.interface.js';
 import { LockService } from '../../../lib/lock.service.js';
 import type { BackendKind } from '../../process/leader-process.calls.js';
 import { usePostgres } from '../postgres/use-postgres.js';
@@ -16,63 +16,81 @@ export const BACKENDS: readonly BackendKind[] = hasRedis ? ['redis', 'postgres']
 export interface Backend {
   readonly kind: BackendKind;
   readonly endpoint: Endpoint;
-  /** Where to connect to, directly or over something that stands before it. */
-  url(over?: Endpoint): string;
+  /** How to connect to it over something that stands before it. */
+  urlOver(wire: Endpoint): string;
   /** Who has the seat, as the server knows it. */
   seat(office: string): Promise<LockRecord | null>;
+  /** What leaders have written, in its order. */
+  ledger(office: string): Promise<readonly string[]>;
 }
 
 /** The server for the tests of a file. */
 export function useBackend(kind: BackendKind): Backend {
-  const url = kind === 'redis' ? useRedisUrl() : usePostgresUrl();
-  const urlOver = (over?: Endpoint): string => {
-    const target = new URL(url());
-    return over === undefined ? target.href : at(target, over).href;
-  };
-  const locks = useLocks(kind, urlOver);
-  return {
-    kind,
-    get endpoint() {
-      const { hostname, port } = new URL(url());
-      return { host: hostname, port: Number(port) };
-    },
-    url: urlOver,
-    seat: (office) => locks().inspect(`leader:${office}`),
-  };
+  return kind === 'redis' ? useRedisBackend() : usePostgresBackend();
 }
 
-function at(target: URL, { host, port }: Endpoint): URL {
-  target.hostname = host;
-  target.port = String(port);
-  return target;
-}
-
-function useRedisUrl(): () => string {
+function useRedisBackend(): Backend {
   const server = useRedis();
-  return () => server().url;
-}
-
-function usePostgresUrl(): () => string {
-  const { url } = usePostgres();
-  return () => url;
-}
-
-/** A look at the server that no wire keeps from it. */
-function useLocks(kind: BackendKind, url: () => string): () => LockService {
+  let redis: Redis;
   let locks: LockService;
-  let redis: Redis | undefined;
   beforeAll(async () => {
-    redis = kind === 'redis' ? new Redis(url()) : undefined;
-    const driver =
-      redis === undefined
-        ? new PostgresLockDriver({ connectionString: url() })
-        : new RedisLockDriver(redis);
-    locks = new LockService({ driver, drainTimeout: 0 });
-    await locks.onModuleInit();
+    redis = new Redis(server().url);
+    locks = await openLocks(new RedisLockDriver(redis));
   });
   afterAll(async () => {
     await locks[Symbol.asyncDispose]();
-    redis?.disconnect();
+    redis.disconnect();
   });
-  return () => locks;
+  return {
+    ...placeOf('redis', () => server().url),
+    seat: (office) => locks.inspect(`leader:${office}`),
+    ledger: (office) => redis.lrange(`ledger:${office}`, 0, -1),
+  };
+}
+
+function usePostgresBackend(): Backend {
+  const database = usePostgres();
+  let locks: LockService;
+  beforeAll(async () => {
+    await database.query('CREATE TABLE ledger (number bigserial, name text, line text)');
+    locks = await openLocks(new PostgresLockDriver({ connectionString: database.url }));
+  });
+  afterAll(() => locks[Symbol.asyncDispose]());
+  return {
+    ...placeOf('postgres', () => database.url),
+    seat: (office) => locks.inspect(`leader:${office}`),
+    async ledger(office) {
+      const text = 'SELECT line FROM ledger WHERE name = $1 ORDER BY number';
+      return (await database.query(text, [office])).map(({ line }) => line as string);
+    },
+  };
+}
+
+function placeOf(
+  kind: BackendKind,
+  url: () => string,
+): Pick<Backend, 'kind' | 'endpoint' | 'urlOver'> {
+  return {
+    kind,
+    endpoint: {
+      get host() {
+        return new URL(url()).hostname;
+      },
+      get port() {
+        return Number(new URL(url()).port);
+      },
+    },
+    urlOver({ host, port }) {
+      const target = new URL(url());
+      target.host = `${host}:${port}`;
+      return target.href;
+    },
+  };
+}
+
+/** A look at the server that no wire keeps from it. */
+async function openLocks(driver: LockDriver): Promise<LockService> {
+  const locks = new LockService({ driver, drainTimeout: 0 });
+  await locks.onModuleInit();
+  return locks;
 }
