@@ -49,8 +49,10 @@ process.on('disconnect', () => process.exit());
 
 function open({ backend, url, office }: CandidateSetup): { driver: LockDriver; ledger: Ledger } {
   if (backend === 'postgres') {
-    const driver = new PostgresLockDriver({ connectionString: url });
-    return { driver, ledger: new PostgresLedger(url, office) };
+    return {
+      driver: new PostgresLockDriver({ connectionString: url }),
+      ledger: new PostgresLedger(url, office),
+    };
   }
   const redis = new Redis(url).on('error', () => undefined);
   return { driver: new RedisLockDriver(redis), ledger: new RedisLedger(redis, office) };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Note } from '../../process/leader-process.calls.js';
 import type { Candidate } from '../../support/leader/candidate.js';
 import { Electorate } from '../../support/leader/electorate.js';
 import { complaintsAbout } from '../../support/leader/judge.js';
@@ -33,11 +34,11 @@ describe.each(BACKENDS)('a leader that resigns, on %s', (kind) => {
       for (let i = 1; i <= CHANGES; i++) {
         const successor = await electorate.candidate(`node-${i}`);
         await standAndWait(successor);
-        const resigned = now();
         await leader.resign();
         const { at } = await successor.elected();
-        took.push(at - resigned);
-        expect(leader.notes.at(-1)).toMatchObject({ note: 'deposed', about: 'resigned' });
+        const resigned = leader.notes.at(-1) as Note;
+        expect(resigned).toMatchObject({ note: 'deposed', about: 'resigned' });
+        took.push(at - resigned.at);
         expect(await successor.look()).toMatchObject({ asked: 4, told: 2 });
         await leader.kill();
         leader = successor;
@@ -64,16 +65,16 @@ async function standAndWait(candidate: Candidate): Promise<void> {
 /** How long changes took, and how long one question and its answer take, from this process. */
 async function reportOf(
   took: readonly number[],
-  { kind, seat }: Backend,
+  backend: Backend,
   office: string,
 ): Promise<string> {
   const roundTrips: number[] = [];
   for (let i = 0; i < took.length; i++) {
     const from = now();
-    await seat(office);
+    await backend.seat(office);
     roundTrips.push(now() - from);
   }
-  return `${kind}: a successor after ${spread(took)}; a round trip takes ${spread(roundTrips)}`;
+  return `${backend.kind}: a successor after ${spread(took)}; a round trip takes ${spread(roundTrips)}`;
 }
 
 function spread(values: readonly number[]): string {
