@@ -8,13 +8,19 @@ import type { Electorate } from './electorate.js';
 export const BLOWS = ['kill', 'stop', 'doze', 'cut', 'silence', 'late', 'resign'] as const;
 export type Blow = (typeof BLOWS)[number];
 
+/** A blow that ended a term, and after how many milliseconds somebody led again. */
+export interface Change {
+  readonly blow: Blow;
+  readonly took: number;
+}
+
 /** What a blow leaves behind, to be made good when somebody else leads. */
 type Remedy = () => Promise<void> | void;
 
 /** Strikes one leader after the other. */
 export class Storm {
-  /** The blows that ended a term, in their order. */
-  readonly changes: Blow[] = [];
+  /** In their order. */
+  readonly changes: Change[] = [];
   readonly #candidates = new Map<string, Candidate>();
   readonly #restarts: Promise<void>[] = [];
   readonly #blows: { readonly [Name in Blow]: (leader: Candidate) => Promise<Remedy> } = {
@@ -52,23 +58,24 @@ export class Storm {
     await this.#servesAWhile(leader);
     const last = this.#newest();
     const wake = await this.#stopBystander(leader);
+    const from = performance.now();
     const remedy = await this.#blows[blow](leader);
     // Whoever has only dozed may wake up in time.
     const isSpared = blow === 'doze' && (await leader.look()).isLeader;
     if (!isSpared) {
       await eventually(`somebody leads after: ${blow} ${leader.name}`, () => this.#newest() > last);
-      this.changes.push(blow);
+      this.changes.push({ blow, took: performance.now() - from });
     }
     await remedy();
     wake();
   }
 
-  /** At times another sleeps meanwhile, perhaps with the seat on its way to it. */
+  /** At times another sleeps meanwhile, perhaps with the seat on its way to it; never the last that could be elected. */
   async #stopBystander(leader: Candidate): Promise<() => void> {
     const others = [...this.#candidates.values()].filter(
       (candidate) => candidate !== leader && candidate.isAlive,
     );
-    if (others.length === 0 || !this.random.chance(0.25)) {
+    if (others.length < 2 || !this.random.chance(0.25)) {
       return () => undefined;
     }
     const bystander = this.random.pick(others);
