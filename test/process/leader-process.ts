@@ -26,7 +26,7 @@ const locks = new LockService({
   ...(setup.retry && { retry: setup.retry }),
 });
 const gate = new FencingGate(locks);
-const election = new LeaderElection(locks);
+const election = LeaderElection.of(locks);
 const watch = new TermWatch(new TermLog(setup.log));
 let leadership: Leadership | undefined;
 
