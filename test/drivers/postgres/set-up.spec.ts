@@ -82,6 +82,7 @@ describe('connect()', () => {
         drivers.map((each, i) => each.acquire({ ...LEASE, owner: `a:1#${i}` })),
       );
       expect(grants.filter((grant) => 'firstToken' in grant)).toHaveLength(1);
+      await Promise.all(drivers.map((each) => each.close()));
     }
   });
 
