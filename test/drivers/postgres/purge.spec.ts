@@ -8,7 +8,7 @@ import { useDrivers } from '../../support/postgres/use-drivers.js';
 const database = usePostgres();
 const pool = new ObservedPool({ connectionString: database.url });
 afterAll(() => pool.end());
-const newDriver = useDrivers(() => ({ pool, retention: '10s' }));
+const newDriver = useDrivers(() => ({ pool, retention: '60s' }));
 
 let driver: PostgresLockDriver;
 beforeEach(async () => {
@@ -48,12 +48,12 @@ describe('locks that were free for the retention', () => {
     await driver.acquire({ key: 'held', owner: OWNER, ttl: 3_600_000 });
     await driver.acquire({ key: 'kept', owner: OWNER, ttl: 3_600_000 });
     await driver.release({ key: 'kept', owner: OWNER, retainFor: 3_600_000 });
-    await age('old', 11);
-    await age('young', 9);
+    await age('old', 61);
+    await age('young', 30);
     await database.query(
       `UPDATE distributed_lock SET owner = 'x', expires = -expires WHERE key = 'expired:1'`,
     );
-    await age('expired:1', 11);
+    await age('expired:1', 61);
     await database.query(
       `UPDATE distributed_lock SET last = 1 WHERE key IN ('held', 'kept', 'young:1')`,
     );
@@ -79,7 +79,7 @@ describe('locks that were free for the retention', () => {
   it('are forgotten slice by slice, so that the table stays bounded', async () => {
     for (let round = 0; round < 8; round++) {
       await use(`one-off ${round}`, 1000);
-      await age('one-off', 11);
+      await age('one-off', 61);
     }
     await use('last', 2000);
     await expect.poll(() => countOf('one-off')).toBeLessThan(4000);
@@ -87,7 +87,7 @@ describe('locks that were free for the retention', () => {
 
   it('are left alone while somebody has locked their row', async () => {
     await use('old', 3);
-    await age('old', 11);
+    await age('old', 61);
     const other = new Client({ connectionString: database.url });
     await other.connect();
     await other.query('BEGIN');

@@ -99,7 +99,8 @@ describe('a batcher', () => {
     await tick();
     expect(sent.map(({ values }) => values)).toEqual([['a', 'b'], ['b'], ['c']]);
     expect(codes).toEqual(['55P03', '55P03']);
-    expect([...answers, lone].map((answer) => answer?.error)).toEqual(Array(3).fill(lockTimeout));
+    const refused = [...answers, lone].filter((answer) => answer?.error === lockTimeout);
+    expect(refused).toHaveLength(3);
   });
 
   it('sends nothing again where it is unknown what was done', async () => {

@@ -10,9 +10,10 @@ const clientOf = async (options: object): Promise<Client> =>
 const parametersOf = (client: Client): Record<string, unknown> =>
   Reflect.get(client, 'connectionParameters') as Record<string, unknown>;
 
+const password = async (): Promise<string> => 'of this minute';
+
 describe('a client of our own', () => {
   it('connects as those of the pool do, by functions too', async () => {
-    const password = async (): Promise<string> => 'of this minute';
     const ssl = { key: 'k', cert: 'c', rejectUnauthorized: false };
     const stream = vi.fn<() => never>();
     const settings = { host: 'far.example', port: 1234, user: 'me', database: 'd' };
@@ -63,7 +64,7 @@ describe('a client of our own', () => {
   it('gives all columns as text, whatever parsers the user has set', async () => {
     const parse = vi.fn<() => never>();
     const client = await clientOf({
-      pool: new Pool({ types: { getTypeParser: () => parse } as never }),
+      pool: new Pool({ types: { getTypeParser: () => parse } }),
     });
     expect(client.getTypeParser(types.builtins.INT8)('7')).toBe('7');
     expect(parse).not.toHaveBeenCalled();
