@@ -59,7 +59,7 @@ describe.skipIf(!hasRedisProgram).concurrent.each(LIBRARIES)(
     );
 
     it.sequential.each(WHEN)('does not end the lock: renew, $when', async ({ when }) => {
-      const lock = await mine.locks.acquire('a', { ttl: '3s' });
+      const lock = await mine.locks.acquire('a', { ttl: '6s' });
       await proxy[when](callOf('renew'));
       const before = mine.count('renewed');
       await eventually('it is renewed again', () => mine.count('renewed') > before);
