@@ -57,7 +57,6 @@ export class Chronicle {
     const ofTerms = terms.reduce((sum, term) => sum + term.ticks, 0);
     const firstTokens = terms.map(({ firstToken }) => firstToken);
     const faults: [boolean, string][] = [
-      [ticks.length === 0, 'no slot was run'],
       [ticks.some(({ runs }) => runs > 1), 'a slot ran twice'],
       [!isRising(firstTokens), 'a term’s token was not larger than the one before'],
       [ofTerms !== ticks.length, 'a slot was run with a token of no term'],

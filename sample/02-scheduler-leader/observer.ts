@@ -69,7 +69,8 @@ export class Observer implements ReplicasListener {
 
   /** What went wrong, if anything did. */
   faults(ticks: readonly RecordedTick[]): readonly string[] {
-    const tooFew = this.options.once && !this.hasEnough ? ['there were too few terms'] : [];
+    const isEnough = this.hasEnough && ticks.length > 0;
+    const tooFew = this.options.once && !isEnough ? ['there was too little to see'] : [];
     return [...this.failures, ...tooFew, ...this.chronicle.faults(ticks)];
   }
 
