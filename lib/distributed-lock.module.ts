@@ -7,6 +7,8 @@ import type {
   LockServiceOptions,
 } from './interfaces/distributed-lock-module-options.interface.js';
 import type { LockDriver } from './interfaces/lock-driver.interface.js';
+import { FencingGate } from './fencing/fencing-gate.js';
+import { getFencingGateToken } from './fencing/fencing-gate.token.js';
 import { LockErrorInterceptor } from './interceptors/lock-error.interceptor.js';
 import { LeaderElection } from './leader/leader-election.js';
 import { getLeaderElectionToken } from './leader/leader-election.token.js';
@@ -81,6 +83,11 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     useFactory: (modules: ModulesContainer, elections: LeaderElection) =>
       new LeaderExplorer(modules, elections, name),
   };
+  const gate: FactoryProvider<FencingGate> = {
+    provide: getFencingGateToken(name),
+    inject: [token],
+    useFactory: (locks: LockService) => new FencingGate(locks),
+  };
   const errors: FactoryProvider<LockErrorInterceptor> = {
     provide: APP_INTERCEPTOR,
     inject: [token],
@@ -90,8 +97,8 @@ function defineModule({ name, isGlobal, imports, source }: ResolvedAsyncOptions)
     module: DistributedLockModule,
     global: isGlobal,
     imports,
-    providers: [...source.providers, service, explorer, election, leaders, errors],
-    exports: [token, election.provide],
+    providers: [...source.providers, service, gate, explorer, election, leaders, errors],
+    exports: [token, gate.provide, election.provide],
   };
 }
 

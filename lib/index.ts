@@ -10,6 +10,7 @@ export {
   MemoryLockDriver,
   type MemoryLockDriverOptions,
 } from './drivers/memory/memory-lock.driver.js';
+export { FencingTokenError } from './errors/fencing-token.error.js';
 export { LockAbortedError } from './errors/lock-aborted.error.js';
 export { LockClosedError } from './errors/lock-closed.error.js';
 export { LockConfigError } from './errors/lock-config.error.js';
@@ -24,10 +25,23 @@ export {
 export { LockQueueFullError } from './errors/lock-queue-full.error.js';
 export { LockTimeoutError, type LockTimeoutDetails } from './errors/lock-timeout.error.js';
 export { LockError, type LockErrorDetails } from './errors/lock.error.js';
-export { StaleFencingTokenError } from './errors/stale-fencing-token.error.js';
+export {
+  StaleFencingTokenError,
+  type StaleFencingTokenDetails,
+} from './errors/stale-fencing-token.error.js';
+export type { FencedResource } from './fencing/fenced.accessor.js';
+export { Fenced, type FencedOptions } from './fencing/fenced.decorator.js';
+export { FencingGate } from './fencing/fencing-gate.js';
+export { getFencingGateToken } from './fencing/fencing-gate.token.js';
+export { fencingHeaders, type FencingHeaders } from './fencing/fencing-headers.js';
+export { FencingToken } from './fencing/fencing-token.decorator.js';
+export { FencingTokenGuard } from './fencing/fencing-token.guard.js';
+export { FENCING_TOKEN_HEADER } from './fencing/fencing-token.header.js';
+export { InjectFencingGate } from './fencing/inject-fencing-gate.decorator.js';
 export { LockExceptionFilter } from './filters/lock-exception.filter.js';
 export { LockInterceptor } from './interceptors/lock.interceptor.js';
 export type * from './interfaces/distributed-lock-module-options.interface.js';
+export type * from './interfaces/fencing.interface.js';
 export type * from './interfaces/leader-election.interface.js';
 export type * from './interfaces/lock-driver.interface.js';
 export type * from './interfaces/lock-event.interface.js';

@@ -12,6 +12,8 @@ export interface FrameLocks {
   isOf(context: EngineContext): boolean;
   /** Whether any key is still held, or may yet be. */
   readonly isLive: boolean;
+  /** Throws `LockLostError` unless the lock is still held; not there where the frame stands for locks yet to be taken. */
+  assertHeld?(): void;
   /** The innermost handle that fits and is still held. */
   find(fits: (handle: EngineHandle) => boolean): EngineHandle | undefined;
 }
@@ -77,6 +79,11 @@ export function currentHandle(fits: (handle: EngineHandle) => boolean): EngineHa
     }
   }
   return undefined;
+}
+
+/** Throws `LockLostError` if the innermost lock that the caller runs under is not held any more. */
+export function assertInnermostHeld(): void {
+  frames.getStore()?.locks.assertHeld?.();
 }
 
 /** Whether any frame is open around the caller. */

@@ -15,6 +15,7 @@ import type { HoldLimits } from './turn.js';
 export interface EngineHandle extends LockHandle, FrameLocks {
   /** Whether all of its keys were held by the caller before, so that it only goes along with another handle. */
   readonly isJoined: boolean;
+  assertHeld(): void;
   /** Why the lock was lost, if it was; looks at the clock. */
   lostError(): LockLostError | null;
   /** Like `release`, but the answer costs no promise where it is known at once. */

@@ -21,6 +21,15 @@ export function throwForTransport(
   );
 }
 
+/** An error in the form that the caller's transport speaks, for those that no interceptor sees; any other stays as it is. */
+export async function formForTransport(
+  error: unknown,
+  host: ArgumentsHost,
+  mapErrors: boolean | LockErrorMapper,
+): Promise<unknown> {
+  return error instanceof LockError && !decided.has(error) ? decide(error, host, mapErrors) : error;
+}
+
 async function decide(
   error: LockError,
   host: ArgumentsHost,

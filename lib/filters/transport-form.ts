@@ -21,6 +21,7 @@ const MESSAGES: Record<string, string> = {
   LOCK_QUEUE_FULL: 'Too many wait for the resource, try again later',
   LOCK_CLOSED: 'The server is shutting down, try again later',
   STALE_FENCING_TOKEN: 'A newer holder of the resource has been here',
+  FENCING_TOKEN: 'The request has no valid fencing token',
 };
 
 function bodyOf({ statusCode, code }: LockError): LockErrorBody {

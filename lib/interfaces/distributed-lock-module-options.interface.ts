@@ -6,6 +6,7 @@ import type {
   Type,
 } from '@nestjs/common';
 import type { LockError } from '../errors/lock.error.js';
+import type { FencingOptions } from './fencing.interface.js';
 import type { CampaignOptions } from './leader-election.interface.js';
 import type { LockDriver, MaybePromise } from './lock-driver.interface.js';
 import type { Duration, LockOptions } from './lock-options.interface.js';
@@ -92,6 +93,11 @@ export interface LockServiceOptions extends Omit<LockOptions, 'handover'> {
    * @default the defaults of `CampaignOptions`
    */
   readonly leader?: CampaignOptions;
+  /**
+   * What the fencing gate goes by.
+   * @default the defaults of `FencingOptions`
+   */
+  readonly fencing?: FencingOptions;
 }
 
 /** Options of `DistributedLockModule.forRoot`. */

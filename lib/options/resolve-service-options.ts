@@ -19,6 +19,10 @@ import {
 import { checkTogether, DEFAULT_SETTINGS, SETTINGS_PARSERS } from './resolve-settings.js';
 import { parseNode, text } from './text-parsers.js';
 
+interface FencingSettings {
+  readonly retention: number;
+}
+
 interface HandoverSettings {
   readonly enabled: boolean;
   readonly maxTime: number;
@@ -39,6 +43,7 @@ interface OwnSettings {
   readonly handover: HandoverSettings;
   /** What all campaigns are given. */
   readonly leader: GivenCampaign;
+  readonly fencing: FencingSettings;
 }
 
 type ServiceSettings = OwnSettings & Omit<LockSettings, 'handover' | 'signal'>;
@@ -57,6 +62,13 @@ const time = duration({
   min: 0,
   allowed: "a finite duration of at least 0: milliseconds, or a string such as '10s'",
 });
+
+const FENCING_PARSERS: OptionParsers<FencingSettings> = {
+  retention: duration({
+    min: 60_000,
+    allowed: "a finite duration of at least a minute: milliseconds, or a string such as '7d'",
+  }),
+};
 
 const HANDOVER_PARSERS: OptionParsers<Pick<HandoverSettings, 'maxTime'>> = { maxTime: time };
 
@@ -79,6 +91,7 @@ const SERVICE_PARSERS: OptionParsers<ServiceSettings> = {
   onBusy: (value, name) => (value === 'throw' ? value : refusalHandler(value, name, "'throw' or ")),
   onUnavailable: (value, name) => refusalHandler(value, name),
   leader: (value, name, current) => mergeCampaign(current, value, `${name}.`),
+  fencing: (value, name, current) => mergeOptions(current, value, FENCING_PARSERS, `${name}.`),
   ...LOCK_PARSERS,
   handover: (value, name, current) => {
     if (typeof value === 'boolean') {
@@ -148,6 +161,7 @@ function defaultSettings(): ServiceSettings {
     onUnavailable: undefined,
     handover: { enabled: handover, maxTime: 100 },
     leader: NOTHING_GIVEN,
+    fencing: { retention: 7 * 24 * 3_600_000 },
   };
 }
 

@@ -4,6 +4,7 @@ import { declareSuite, type Topics } from './conformance/declare-suite.js';
 import { DriverFixture } from './conformance/driver-fixture.js';
 import { describeExclusion } from './conformance/exclusion.js';
 import { describeExpiry } from './conformance/expiry.js';
+import { describeGate } from './conformance/gate.js';
 import { describeKeys } from './conformance/keys.js';
 import { describeLifecycle } from './conformance/lifecycle.js';
 import { describeNotices } from './conformance/notices.js';
@@ -24,6 +25,7 @@ const TOPICS: Topics<DriverFixture> = {
   'fencing tokens': describeTokens,
   keys: describeKeys,
   'notices of release': describeNotices,
+  'the fencing gate': describeGate,
   administration: describeAdministration,
   lifecycle: describeLifecycle,
 };

@@ -4,6 +4,8 @@ import {
 } from '../drivers/memory/memory-lock.driver.js';
 import type {
   AcquireRequest,
+  Admission,
+  AdmitRequest,
   Denial,
   Grant,
   ListRequest,
@@ -22,7 +24,8 @@ import { AnswerScript } from './answer-script.js';
 export type DriverCall =
   | { readonly operation: 'acquire'; readonly request: AcquireRequest }
   | { readonly operation: 'renew'; readonly request: readonly RenewRequest[] }
-  | { readonly operation: 'release'; readonly request: ReleaseRequest };
+  | { readonly operation: 'release'; readonly request: ReleaseRequest }
+  | { readonly operation: 'admitToken'; readonly request: AdmitRequest };
 
 /** What {@link TestLockDriver.failNext} shall fail, and how. */
 export interface FailNextOptions {
@@ -40,6 +43,7 @@ export class TestLockDriver implements LockDriver {
     acquire: new AnswerScript<Denial>(),
     renew: new AnswerScript<never>(),
     release: new AnswerScript<never>(),
+    admitToken: new AnswerScript<never>(),
   };
   readonly #calls: DriverCall[] = [];
 
@@ -74,11 +78,12 @@ export class TestLockDriver implements LockDriver {
     }
   }
 
-  /** Frees all locks, and forgets what was scripted and recorded. */
+  /** Frees all locks, and forgets the tokens of the gate and what was scripted and recorded. */
   reset(): void {
     for (const { key } of this.#memory.list({ limit: Infinity })) {
       this.#memory.forceRelease(key);
     }
+    this.#memory.forgetTokens();
     Object.values(this.#script).forEach((script) => script.clear());
     this.#calls.length = 0;
   }
@@ -96,6 +101,11 @@ export class TestLockDriver implements LockDriver {
   release(request: ReleaseRequest): MaybePromise<ReleaseResult> {
     this.#calls.push({ operation: 'release', request });
     return this.#script.release.next() ?? this.#memory.release(request);
+  }
+
+  admitToken(request: AdmitRequest, transaction?: unknown): MaybePromise<Admission> {
+    this.#calls.push({ operation: 'admitToken', request });
+    return this.#script.admitToken.next() ?? this.#memory.admitToken(request, transaction);
   }
 
   onReleased(key: string, listener: () => void): Unsubscribe {

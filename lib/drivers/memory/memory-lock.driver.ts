@@ -1,5 +1,7 @@
 import type {
   AcquireRequest,
+  Admission,
+  AdmitRequest,
   Denial,
   Grant,
   ListRequest,
@@ -11,7 +13,9 @@ import type {
   RenewResult,
   Unsubscribe,
 } from '../../interfaces/lock-driver.interface.js';
+import { refuseTransaction } from '../fencing-rules.js';
 import { ReleaseNotices } from '../release-notices.js';
+import { MemoryGate } from './memory-gate.js';
 import type { MemoryRecord } from './memory-record.js';
 import { MemoryRecords } from './memory-records.js';
 
@@ -55,6 +59,7 @@ export class MemoryLockDriver implements LockDriver {
   readonly #clock: () => number;
   readonly #records = new MemoryRecords();
   readonly #notices = new ReleaseNotices();
+  readonly #gate = new MemoryGate();
 
   constructor(options: MemoryLockDriverOptions = {}) {
     this.singleProcess = options.singleProcess ?? false;
@@ -131,6 +136,27 @@ export class MemoryLockDriver implements LockDriver {
     const wasTaken = record.expires > this.#now();
     this.#free(record, 0);
     return wasTaken;
+  }
+
+  admitToken(request: AdmitRequest, transaction?: unknown): Admission {
+    refuseTransaction(this.name, transaction);
+    return this.#gate.admit(request, this.#now());
+  }
+
+  /**
+   * Forgets the tokens of all resources.
+   * @internal
+   */
+  forgetTokens(): void {
+    this.#gate.clear();
+  }
+
+  /**
+   * How many resources are remembered.
+   * @internal
+   */
+  get resources(): number {
+    return this.#gate.size;
   }
 
   /**

@@ -2,6 +2,8 @@ import { LockDriverError } from '../../errors/lock-driver.error.js';
 import { LockError } from '../../errors/lock.error.js';
 import type {
   AcquireRequest,
+  Admission,
+  AdmitRequest,
   Denial,
   Grant,
   ListRequest,
@@ -23,7 +25,9 @@ import {
 } from './mongo-answers.js';
 import { MongoCommands } from './mongo-commands.js';
 import { isLostUpsert, mongoError } from './mongo-errors.js';
+import { MongoGate } from './mongo-gate.js';
 import {
+  gateOf,
   MIN_RETENTION,
   type MongoLockDriverOptions,
   type MongoSettings,
@@ -53,31 +57,29 @@ export class MongoLockDriver implements LockDriver {
   readonly #settings: MongoSettings;
   readonly #commands: MongoCommands;
   readonly #releases: MongoReleaseStream;
+  readonly #gate: MongoGate;
   #closed = false;
 
   constructor(options: MongoDatabase | MongoLockDriverOptions) {
     this.#settings = resolveMongoOptions(options);
     this.#commands = new MongoCommands(this.#settings);
+    this.#gate = new MongoGate(this.#settings);
     this.#releases = new MongoReleaseStream(() => this.#commands.watchReleases());
   }
 
   /** Checks that the server will do and that locks can be written there, and sees to the index behind. */
   async connect(): Promise<void> {
-    const { changeStream, createIndex } = this.#settings;
+    const { changeStream, createIndex, db } = this.#settings;
     this.#closed = false;
     const hello = await ask('answer', [], this.#commands.hello());
     checkVersion(hello);
     // Nobody's lease: what may not be written, or not be confirmed by a majority, is told at boot.
     await this.renew([{ key: '', owner: '', ttl: 1 }]);
-    if (changeStream && hasChangeStreams(hello) && hasConnectionToSpare(this.#settings.db)) {
+    if (changeStream && hasChangeStreams(hello) && hasConnectionToSpare(db)) {
       this.#releases.open();
     }
     if (createIndex) {
-      void makeIndexOnce(
-        this.#settings,
-        () => this.#commands.createIndex(),
-        () => !this.#closed,
-      );
+      this.#makeIndexes();
     }
   }
 
@@ -132,6 +134,11 @@ export class MongoLockDriver implements LockDriver {
     return before !== null && wasTaken(before);
   }
 
+  /** Admits a token by itself, or in the transaction of a `ClientSession`; what fails in it is then thrown as it is. */
+  admitToken(request: AdmitRequest, transaction?: unknown): Promise<Admission> {
+    return this.#gate.admit(request, transaction);
+  }
+
   /** Ends the change stream; the client is the user's. */
   close(): Promise<void> {
     this.#closed = true;
@@ -140,6 +147,17 @@ export class MongoLockDriver implements LockDriver {
 
   readonly #onReleased = (key: string, listener: () => void): Unsubscribe =>
     this.#releases.subscribe(key, listener);
+
+  #makeIndexes(): void {
+    const { collection } = this.#settings;
+    const makers = {
+      [collection]: () => this.#commands.createIndex(),
+      [gateOf(collection)]: () => this.#gate.createIndex(),
+    };
+    for (const [name, make] of Object.entries(makers)) {
+      void makeIndexOnce(this.#settings, name, make, () => !this.#closed);
+    }
+  }
 
   async #renewAll(leases: readonly RenewRequest[]): Promise<ReadonlySet<RenewRequest>> {
     if (leases.length === 0) {

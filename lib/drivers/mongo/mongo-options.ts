@@ -14,7 +14,7 @@ export interface MongoLockDriverOptions {
   /** The database that keeps the locks: `client.db()`, or that of Mongoose or TypeORM. */
   readonly db: MongoDatabase;
   /**
-   * The collection that keeps the locks.
+   * The collection that keeps the locks; that of the fencing gate is called like it and `_gate`.
    * @default 'distributed.locks'
    */
   readonly collection?: string;
@@ -103,6 +103,11 @@ const PARSERS: OptionParsers<MongoSettings> = {
   createIndex: flag,
   changeStream: flag,
 };
+
+/** The collection of the fencing gate. */
+export function gateOf(collection: string): string {
+  return `${collection}_gate`;
+}
 
 /** Tells a database from options by its shape, and checks both. */
 export function resolveMongoOptions(given: MongoDatabase | MongoLockDriverOptions): MongoSettings {

@@ -34,11 +34,12 @@ export function hasConnectionToSpare({ client }: MongoDatabase): boolean {
 const indexed = new WeakMap<object, Set<string>>();
 
 /**
- * Makes the index by which the server forgets old locks, once in this process. Locks do without it, so a failure is told
+ * Makes the index by which the server forgets what is old, once in this process. All works without it, so a failure is told
  * and no more; not even that, if nobody `cares` any more.
  */
 export async function makeIndexOnce(
-  { db, collection }: MongoSettings,
+  { db }: MongoSettings,
+  collection: string,
   make: () => Promise<unknown>,
   cares: () => boolean,
 ): Promise<void> {
@@ -64,7 +65,7 @@ export async function makeIndexOnce(
 function warnOfIndex(namespace: string, error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
   process.emitWarning(
-    `Old locks are not removed from ${namespace}, for its index could not be made: ${reason}. Allow createIndex, or ` +
+    `What is old is not removed from ${namespace}, for its index could not be made: ${reason}. Allow createIndex, or ` +
       'make a TTL index on purgeAt with expireAfterSeconds: 0 and set createIndex: false',
     { code: 'LOCK_MONGO_INDEX' },
   );

@@ -8,7 +8,7 @@ import type { MongoDocument } from './mongo-port.js';
 type Pipeline = MongoDocument[];
 
 /** The server's time, the same for all of one command. */
-const NOW = '$$NOW';
+export const NOW = '$$NOW';
 
 /**
  * Tokens are microseconds, and the server's time has milliseconds. Grants of one key within a millisecond see the same
@@ -16,18 +16,18 @@ const NOW = '$$NOW';
  * increase, and run ahead of the clock by 1 us per further grant until the next millisecond, which is 1,000 tokens on.
  * They could stay ahead only if one document were written more than a thousand times in every millisecond.
  */
-const NOW_US = { $multiply: [{ $toLong: NOW }, 1000] };
+export const NOW_US = { $multiply: [{ $toLong: NOW }, 1000] };
 
 /** When a lock that is free has expired: so a clock that is set back cannot make it taken again. */
 export const LONG_AGO = new Date(0);
 
-const NONE = { $literal: null };
+export const NONE = { $literal: null };
 
-/** In whole milliseconds. More than fit into 32 bits are sent as a double, which is exact for all durations; no token is ever sent. */
-const inMs = (ms: number): MongoDocument => ({ $add: [NOW, Math.ceil(ms)] });
+/** In whole milliseconds. More than fit into 32 bits are sent as a double, which is exact for all durations. */
+export const inMs = (ms: number): MongoDocument => ({ $add: [NOW, Math.ceil(ms)] });
 
 /** Servers and stand-ins differ on comparing a field that is missing, so none is ever looked at bare. */
-const field = (name: string, otherwise: unknown): MongoDocument => ({
+export const field = (name: string, otherwise: unknown): MongoDocument => ({
   $ifNull: [`$${name}`, otherwise],
 });
 

@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import type {
   AcquireRequest,
+  Admission,
+  AdmitRequest,
+  AdmitStatement,
   Denial,
   Grant,
   ListRequest,
@@ -17,7 +20,8 @@ import { Administration, recordOf } from './administration.js';
 import { Batcher } from './batcher.js';
 import { checkKey, checkText } from './checks.js';
 import { clientFactory } from './client-factory.js';
-import { prepareTable } from './create-table.js';
+import { prepareTables } from './create-table.js';
+import { PostgresGate } from './gate.js';
 import { quote } from './identifiers.js';
 import { Lanes } from './lanes.js';
 import { PgConnection } from './pg-connection.js';
@@ -47,6 +51,8 @@ export class PostgresLockDriver implements LockDriver {
   readonly #acquiring: Lanes;
   /** Renewals and releases never stand behind acquires. */
   readonly #keeping: Lanes;
+  /** Admissions may wait for somebody's transaction, which locks never do. */
+  readonly #admitting: Lanes;
   readonly #acquire: AcquireOperation;
   readonly #acquires: Batcher<AcquireRequest, Acquired | Denial>;
   readonly #renewals: Batcher<RenewRequest, RenewResult>;
@@ -54,6 +60,7 @@ export class PostgresLockDriver implements LockDriver {
   readonly #administration: Administration;
   readonly #listener: ReleaseListener | undefined;
   readonly #purger: Purger;
+  readonly #gate: PostgresGate;
 
   constructor(options: PgPool | PostgresLockDriverOptions) {
     const settings = resolvePostgresOptions(options);
@@ -68,23 +75,31 @@ export class PostgresLockDriver implements LockDriver {
     this.#settings = settings;
     this.#keeping = lanes(1);
     this.#acquiring = lanes(poolSize - (notify ? 2 : 1));
+    this.#admitting = lanes(poolSize - (notify ? 2 : 1));
     this.#acquire = new AcquireOperation(table);
     this.#acquires = new Batcher(this.#acquiring, this.#acquire);
     this.#renewals = new Batcher(this.#keeping, new RenewOperation(table));
     this.#releases = new Batcher(this.#keeping, new ReleaseOperation(table, channel));
     this.#administration = new Administration(table, channel);
-    this.#purger = new Purger(this.#keeping, table, retention);
+    this.#purger = new Purger(this.#keeping, {
+      name: 'lock-purge',
+      table,
+      key: 'key',
+      since: 'greatest(abs(l.expires), l.last)',
+      keep: retention,
+      pause: retention,
+    });
+    this.#gate = new PostgresGate(settings, this.#admitting, this.#keeping);
     this.#listener = notify
       ? new ReleaseListener({ create, lanes: this.#keeping, channel, trusting: prepare })
       : undefined;
   }
 
-  /** Opens a connection, and creates or checks the table; a driver that was closed can be connected again. */
-  async connect(): Promise<void> {
-    this.#keeping.reopen();
-    this.#acquiring.reopen();
+  /** Opens a connection, and creates or checks the tables; a driver that was closed can be connected again. */
+  connect(): Promise<readonly string[]> {
+    this.#lanes.forEach((lanes) => lanes.reopen());
     this.#listener?.reopen();
-    await prepareTable(this.#keeping, this.#settings, this.#settings.createTable);
+    return prepareTables(this.#keeping, this.#settings, this.#settings.createTable);
   }
 
   async acquire(request: AcquireRequest): Promise<Grant | Denial> {
@@ -131,18 +146,35 @@ export class PostgresLockDriver implements LockDriver {
     return row?.[0] === 'true';
   }
 
+  /**
+   * Admits a token by a connection of the driver's own, or in the transaction of a `pg` client or of an `EntityManager` or
+   * `QueryRunner` of TypeORM; what its client throws is then thrown as it is.
+   */
+  admitToken(request: AdmitRequest, transaction?: unknown): Promise<Admission> {
+    return this.#gate.admit(request, transaction);
+  }
+
+  admitStatement(request: AdmitRequest): AdmitStatement {
+    return this.#gate.statement(request);
+  }
+
   /** Ends the driver's own connections; statements under way have a second to be answered. */
   async close(): Promise<void> {
     this.#purger.close();
+    this.#gate.close();
     await this.#listener?.close();
     await this.#settled();
-    await Promise.all([this.#keeping.close(), this.#acquiring.close()]);
+    await Promise.all(this.#lanes.map((lanes) => lanes.close()));
+  }
+
+  get #lanes(): readonly Lanes[] {
+    return [this.#keeping, this.#acquiring, this.#admitting];
   }
 
   async #settled(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_TIMEOUT)));
-    await Promise.race([Promise.all([this.#keeping.idle(), this.#acquiring.idle()]), over]);
+    await Promise.race([Promise.all(this.#lanes.map((lanes) => lanes.idle())), over]);
     clearTimeout(timer);
   }
 

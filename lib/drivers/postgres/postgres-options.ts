@@ -9,7 +9,7 @@ import {
   type OptionParsers,
 } from '../../options/option-parsers.js';
 import { LockConfigError } from '../../errors/lock-config.error.js';
-import { identifier } from './identifiers.js';
+import { schemaName, tableName } from './identifiers.js';
 import type { PgPool } from './pg-port.js';
 import { DEFAULT_TABLE } from './schema.js';
 import { SMALLEST_RETENTION } from './timeouts.js';
@@ -22,12 +22,12 @@ export interface PostgresTableOptions {
    */
   readonly schema?: string;
   /**
-   * The table of the locks.
+   * The table of the locks; that of the fencing gate is called like it and `_gate`.
    * @default 'distributed_lock'
    */
   readonly table?: string;
   /**
-   * Create schema and table where they are missing; false checks that they are there.
+   * Create schema and tables where they are missing; false checks that they are there.
    * @default true
    */
   readonly createTable?: boolean;
@@ -105,8 +105,8 @@ const connectionString: OptionParser<string | undefined> = (value, name) => {
 const PARSERS: OptionParsers<PostgresSettings> = {
   pool,
   connectionString,
-  schema: identifier,
-  table: identifier,
+  schema: schemaName,
+  table: tableName,
   createTable: flag,
   poolSize: number('a whole number from 2 to 100', (n) => Number.isInteger(n) && n > 1 && n <= 100),
   retention: duration({

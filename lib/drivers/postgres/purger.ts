@@ -11,41 +11,56 @@ const ADDED_PER_SLICE = SLICE / 2;
 /** The pause before the next slice while there is something to clean up. */
 const BUSY_PAUSE = 1000;
 
+/** What is cleaned up, and when. */
+export interface Purged {
+  /** Names the statement. */
+  readonly name: string;
+  readonly table: string;
+  /** The column by which the slices are cut. */
+  readonly key: string;
+  /** The time from which a row of no more use is kept for, an expression on the row `l`. */
+  readonly since: string;
+  /** For how long it is kept from then on, in milliseconds. */
+  readonly keep: number;
+  /** The pause between two slices while there is nothing to clean up. */
+  readonly pause: number;
+}
+
 /** Rows that are locked are in use, and rows that changed meanwhile are looked at again before they go. */
-const purge = (table: string): string => `WITH slice AS MATERIALIZED (
-SELECT key FROM ${table} WHERE key > $1 ORDER BY key LIMIT ${SLICE}
+const purge = ({ table, key, since }: Purged): string => `WITH slice AS MATERIALIZED (
+SELECT ${key} AS key FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${SLICE}
 ), old AS MATERIALIZED (
-SELECT l.key FROM ${table} l JOIN slice ON slice.key = l.key
-WHERE greatest(abs(l.expires), l.last) < ${CLOCK} - $2::bigint
+SELECT slice.key FROM ${table} l JOIN slice ON slice.key = l.${key}
+WHERE ${since} < ${CLOCK} - $2::bigint
 FOR UPDATE OF l SKIP LOCKED
 ), gone AS (
-DELETE FROM ${table} l USING old WHERE l.key = old.key RETURNING 1)
+DELETE FROM ${table} l USING old WHERE l.${key} = old.key RETURNING 1)
 SELECT (SELECT count(*) FROM gone)::text, (SELECT max(key) FROM slice), (SELECT count(*) FROM slice)::text`;
 
 /**
- * Forgets locks that have been free for the retention, slice by slice in the order of the keys: a little now and then,
- * and more where many new locks come.
+ * Deletes rows that have been of no use for long, slice by slice in the order of the keys: a little now and then,
+ * and more where many new ones come.
  */
 export class Purger {
   readonly #lanes: Lanes;
   readonly #text: string;
-  readonly #retention: number;
+  readonly #purged: Purged;
   #after = '';
   #added = 0;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   #open = false;
 
-  constructor(lanes: Lanes, table: string, retention: number) {
+  constructor(lanes: Lanes, purged: Purged) {
     this.#lanes = lanes;
-    this.#text = purge(table);
-    this.#retention = retention;
+    this.#text = purge(purged);
+    this.#purged = purged;
   }
 
   open(): void {
     if (!this.#open) {
       this.#open = true;
-      this.#wait(this.#retention);
+      this.#wait(this.#purged.pause);
     }
   }
 
@@ -54,7 +69,7 @@ export class Purger {
     clearTimeout(this.#timer);
   }
 
-  /** A lock was taken that had no row. */
+  /** A row was added. */
   added(): void {
     if (++this.#added >= ADDED_PER_SLICE && this.#open && !this.#running) {
       clearTimeout(this.#timer);
@@ -64,8 +79,9 @@ export class Purger {
 
   /** Looks at one slice; gives how many rows went. */
   async purgeSlice(): Promise<number> {
-    const values = [this.#after, this.#retention * 1000];
-    const [row] = await this.#lanes.run({ name: 'lock-purge', text: this.#text, values });
+    const { name, keep } = this.#purged;
+    const values = [this.#after, keep * 1000];
+    const [row] = await this.#lanes.run({ name, text: this.#text, values });
     const [gone, last, looked] = row as Row;
     this.#after = Number(looked) < SLICE ? '' : (last ?? '');
     return Number(gone);
@@ -77,7 +93,7 @@ export class Purger {
     const gone = await this.purgeSlice().catch(() => 0);
     this.#running = false;
     if (this.#open) {
-      this.#wait(gone > 0 ? BUSY_PAUSE : this.#retention);
+      this.#wait(gone > 0 ? BUSY_PAUSE : this.#purged.pause);
     }
   }
 

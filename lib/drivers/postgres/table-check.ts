@@ -1,7 +1,7 @@
 import { LockConfigError } from '../../errors/lock-config.error.js';
 import { quote, type TableName } from './identifiers.js';
 import type { Row } from './pg-port.js';
-import { type Column, COLUMNS } from './schema.js';
+import type { Column, TableShape } from './schema.js';
 import type { Statement } from './statement.js';
 
 const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
@@ -22,7 +22,7 @@ const FIND = `SELECT
       AND NOT a.attisdropped AND a.attname <> ALL ($4::text[])),
   EXISTS (SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indnkeyatts = 1 AND i.indpred IS NULL
-      AND i.indisvalid AND a.attname = 'key')::text,
+      AND i.indisvalid AND a.attname = $5)::text,
   current_user::text,
   current_setting('server_encoding'),
   pg_is_in_recovery()::text
@@ -45,8 +45,9 @@ export interface FoundTable {
   readonly isStandby: boolean;
 }
 
-export function findTable({ schema, table }: TableName): Statement {
-  const values = [schema, table, RIGHTS, COLUMNS.map(({ name }) => name)];
+export function findTable({ schema, table }: TableName, { columns }: TableShape): Statement {
+  const names = columns.map(({ name }) => name);
+  const values = [schema, table, RIGHTS, names, names[0]];
   return { name: 'lock-find-table', text: FIND, values };
 }
 
@@ -69,10 +70,14 @@ export function foundTable(row: Row | undefined): FoundTable {
   };
 }
 
-/** Why locks cannot be kept there, and what to do; undefined if they can. */
-export function complaintAbout(name: TableName, found: FoundTable): LockConfigError | undefined {
+/** Why the table is of no use as it is, and what to do; undefined if it is. */
+export function complaintAbout(
+  name: TableName,
+  shape: TableShape,
+  found: FoundTable,
+): LockConfigError | undefined {
   const complaint =
-    ofServer(found) ?? ofRights(name, found) ?? ofShape(found) ?? ofColumns(found.columns);
+    ofServer(found) ?? ofRights(name, found) ?? ofShape(shape, found) ?? ofColumns(shape, found);
   return complaint === undefined
     ? undefined
     : new LockConfigError(complaint.replaceAll('<table>', quote(name)));
@@ -103,26 +108,31 @@ function ofRights({ schema }: TableName, found: FoundTable): string | undefined 
 
 const ANOTHER_NAME = 'give the locks a table of their own by `schema` and `table`';
 
-function ofShape({ kind, persistence, hasKey, foreign }: FoundTable): string | undefined {
+function ofShape(
+  { whenEmptied, columns: [key] }: TableShape,
+  { kind, persistence, hasKey, foreign }: FoundTable,
+): string | undefined {
   if (kind !== 'r' && kind !== 'p') {
     return `<table> is no table: ${ANOTHER_NAME}`;
   }
   if (persistence !== 'p') {
-    return '<table> is emptied by a crash of the server, and then held locks are granted again: ALTER TABLE <table> SET LOGGED';
+    return `<table> is emptied by a crash of the server, and then ${whenEmptied}: ALTER TABLE <table> SET LOGGED`;
   }
   if (foreign !== null) {
-    return `<table> has columns that locks do not have (${foreign}) and that must not be null: ${ANOTHER_NAME}`;
+    return `<table> has columns that are not known (${foreign}) and that must not be null: ${ANOTHER_NAME}`;
   }
-  return hasKey ? undefined : `<table> has no unique index on "key" alone: ${ANOTHER_NAME}`;
+  return hasKey
+    ? undefined
+    : `<table> has no unique index on "${key?.name}" alone: ${ANOTHER_NAME}`;
 }
 
-function ofColumns(found: Readonly<Record<string, string>>): string | undefined {
-  const wrong = COLUMNS.map((column) => complaintOf(column, found[column.name])).filter(
-    (complaint) => complaint !== undefined,
-  );
+function ofColumns({ of, columns }: TableShape, found: FoundTable): string | undefined {
+  const wrong = columns
+    .map((column) => complaintOf(column, found.columns[column.name]))
+    .filter((complaint) => complaint !== undefined);
   return wrong.length === 0
     ? undefined
-    : `<table> is not the table of the locks: ${wrong.join('; ')}. Drop it, or ${ANOTHER_NAME}`;
+    : `<table> is not the table of the ${of}: ${wrong.join('; ')}. Drop it, or ${ANOTHER_NAME}`;
 }
 
 function complaintOf({ name, type }: Column, found: string | undefined): string | undefined {

@@ -14,6 +14,7 @@ import type {
   RenewResult,
   Unsubscribe,
 } from '../../interfaces/lock-driver.interface.js';
+import { MAY_BE_AHEAD, refuseTransaction } from '../fencing-rules.js';
 import { explained } from './explain-error.js';
 import { admissionOf } from './operations.js';
 import type { RedisLockClient } from './redis-client.js';
@@ -24,9 +25,6 @@ import {
 } from './redis-lock.options.js';
 import { openSession, type RedisSession } from './redis-session.js';
 import { within } from './within.js';
-
-/** How far a fencing token may be ahead of the server's clock, in milliseconds. */
-const MAY_BE_AHEAD = 60_000;
 
 /** The part of the shortest ttl after which a renewal without an answer has failed, lest it keeps those of other nodes waiting. */
 const RENEWAL_PATIENCE = 1 / 6;
@@ -91,7 +89,9 @@ export class RedisLockDriver implements LockDriver {
     });
   }
 
-  admitToken({ resource, token, retention }: AdmitRequest): Promise<Admission> {
+  async admitToken(request: AdmitRequest, transaction?: unknown): Promise<Admission> {
+    refuseTransaction(this.name, transaction);
+    const { resource, token, retention } = request;
     return this.#answer('admitToken', async ({ durable, scripts }) => {
       const name = `fence:${this.#settings.prefix}${resource}`;
       const spans = [MAY_BE_AHEAD * 1000, retention * 1000, retention + MAY_BE_AHEAD].map(String);

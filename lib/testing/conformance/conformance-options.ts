@@ -34,6 +34,11 @@ export interface ConformanceOptions {
    */
   readonly omits?: readonly ('owner' | 'retryAfter')[];
   /**
+   * Whether the driver has a fencing gate, that is `admitToken`.
+   * @default true
+   */
+  readonly hasGate?: boolean;
+  /**
    * Milliseconds that one test may take; half of them it waits for what it expects, and then it fails.
    * @default 60,000
    */

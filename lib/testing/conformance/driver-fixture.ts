@@ -93,6 +93,10 @@ export class DriverFixture {
     return purge && (async () => void (await purge(this.driver)));
   }
 
+  get hasGate(): boolean {
+    return this.#options.hasGate ?? true;
+  }
+
   canTell(what: 'owner' | 'retryAfter'): boolean {
     return !this.#options.omits?.includes(what);
   }

@@ -56,6 +56,11 @@ export class Scene implements AsyncDisposable {
     return this.server.commands.store.collection(DATABASE, COLLECTION).documents;
   }
 
+  /** What the gate knows of resources. */
+  get resources(): Map<string, Document> {
+    return this.server.commands.store.collection(DATABASE, `${COLLECTION}_gate`).documents;
+  }
+
   get hasIndex(): boolean {
     return this.server.commands.store.collection(DATABASE, COLLECTION).ttlIndexes.size > 0;
   }
@@ -90,7 +95,7 @@ export class Scene implements AsyncDisposable {
 
   async #untilIndexed({ driver }: SceneOptions): Promise<void> {
     if (driver?.createIndex !== false) {
-      await until('the index', () => this.server.log.includes('createIndexes'));
+      await until('the indexes', () => this.server.log.filter(isIndex).length > 1);
     }
   }
 
@@ -100,6 +105,8 @@ export class Scene implements AsyncDisposable {
     }
   }
 }
+
+const isIndex = (name: string): boolean => name === 'createIndexes';
 
 const PATIENCE = 30_000;
 

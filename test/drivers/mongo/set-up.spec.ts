@@ -39,21 +39,23 @@ async function unconnected(
 }
 
 describe('the set-up of the MongoDB driver, on the stand-in', () => {
-  it('makes a TTL index on purgeAt alone', async () => {
+  it('makes a TTL index on purgeAt alone, for locks and for the gate', async () => {
     await using scene = await Scene.start();
     const { ttlIndexes } = scene.server.commands.store.collection('locks', 'distributed.locks');
     expect([...ttlIndexes]).toEqual([['purgeAt', 0]]);
+    const gate = scene.server.commands.store.collection('locks', 'distributed.locks_gate');
+    expect([...gate.ttlIndexes]).toEqual([['purgeAt', 0]]);
   });
 
-  it('makes it once for all drivers of a client', async () => {
+  it('makes them once for all drivers of a client', async () => {
     await using scene = await Scene.start();
     const again = new MongoLockDriver(scene.client.db('locks'));
     await again.connect();
     await scene.driver.connect();
     const elsewhere = new MongoLockDriver({ db: scene.client.db('locks'), collection: 'others' });
     await elsewhere.connect();
-    await until('the other index', () => indexesOf(scene.server) > 1);
-    expect(indexesOf(scene.server)).toBe(2);
+    await until('the other indexes', () => indexesOf(scene.server) > 3);
+    expect(indexesOf(scene.server)).toBe(4);
   });
 
   it('leaves it to the user where the options say so', async () => {

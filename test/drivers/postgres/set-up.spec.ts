@@ -47,6 +47,7 @@ describe('the options', () => {
     ['a typing mistake', { pool, tabel: 'x' }, /Unknown option `tabel`; did you mean `table`\?/],
     ['a table that breaks out', { pool, table: 'x"; DROP TABLE y; --' }, /`table` is .*letters/],
     ['a table with a digit first', { pool, table: '1x' }, /`table` is "1x"/],
+    ['a table whose gate has no name', { pool, table: 'x'.repeat(59) }, /at most 58.*fencing gate/],
     ['a schema of 64 characters', { pool, schema: 'x'.repeat(64) }, /`schema` .*at most 63/],
     ['an empty schema', { pool, schema: '' }, /`schema` is ""/],
     ['a retention that is too short', { pool, retention: '9s' }, /`retention` .*at least 10 s/],
@@ -69,6 +70,7 @@ describe('the options', () => {
   it('take a duration as a string, and two connections where there are no notices', () => {
     expect(() => driver({ retention: '10s' })).not.toThrow();
     expect(() => driver({ poolSize: 2, notify: false })).not.toThrow();
+    expect(() => driver({ table: 'x'.repeat(58) })).not.toThrow();
   });
 });
 
@@ -82,6 +84,8 @@ describe('connect()', () => {
         drivers.map((each, i) => each.acquire({ ...LEASE, owner: `a:1#${i}` })),
       );
       expect(grants.filter((grant) => 'firstToken' in grant)).toHaveLength(1);
+      // Two connections each, and the server has 200.
+      await Promise.all(drivers.map((each) => each.close()));
     }
   });
 
@@ -99,9 +103,9 @@ describe('connect()', () => {
     await database.query(schema({ table }));
     await driver({ table, createTable: false }).connect();
     const [made] = await database.query(
-      `SELECT reloptions::text FROM pg_class WHERE relname = '${table}'`,
+      `SELECT array_agg(DISTINCT reloptions::text) AS made FROM pg_class WHERE relname IN ('${table}', '${table}_gate')`,
     );
-    expect(made).toEqual({ reloptions: '{fillfactor=70}' });
+    expect(made).toEqual({ made: ['{fillfactor=70}'] });
   });
 
   it('takes a table that has more columns than it needs', async () => {
@@ -167,7 +171,7 @@ describe('connect()', () => {
     const { role, url } = await newRole();
     const table = newTable();
     await database.query(`REVOKE CREATE ON SCHEMA public FROM public`);
-    const connecting = (options: PostgresLockDriverOptions = {}): Promise<void> =>
+    const connecting = (options: PostgresLockDriverOptions = {}): Promise<readonly string[]> =>
       driver({ pool: undefined, connectionString: url, table, ...options }).connect();
 
     await expect(connecting()).rejects.toThrow(
@@ -186,7 +190,12 @@ describe('connect()', () => {
     await expect(connecting({ schema: table, createTable: false })).rejects.toThrow(
       `GRANT USAGE ON SCHEMA "${table}" TO "${role}"`,
     );
-    await expect(connecting()).resolves.toBeUndefined();
+    await expect(connecting()).resolves.toEqual([
+      `The fencing gate will not work: The role "${role}" lacks SELECT, INSERT, UPDATE, DELETE on "public"."${table}_gate": ` +
+        `GRANT SELECT, INSERT, UPDATE, DELETE ON "public"."${table}_gate" TO "${role}"`,
+    ]);
+    await database.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}_gate TO ${role}`);
+    await expect(connecting()).resolves.toEqual([]);
   });
 
   it('says which right was taken away later', async () => {
@@ -229,7 +238,7 @@ describe('a connection string', () => {
     );
     url.searchParams.set('statement_timeout', '7');
     const own = driver({ pool: undefined, connectionString: url.href, table: newTable() });
-    await expect(own.connect()).resolves.toBeUndefined();
+    await expect(own.connect()).resolves.toEqual([]);
   });
 });
 

@@ -1,8 +1,10 @@
 import { EventEmitter, once } from 'node:events';
 import { Long } from 'bson';
+import { isSame } from './change-log.js';
 import { Cursors } from './cursors.js';
 import { project, update } from './documents.js';
 import { type Collection, Store } from './store.js';
+import { Transactions } from './transactions.js';
 import { type Document, isNumber, ServerError, toNumber, unknown } from './values.js';
 
 /** What kind of deployment a stand-in plays. */
@@ -16,6 +18,8 @@ const COMMON = new Set([
   '$db',
   '$clusterTime',
   '$readPreference',
+  'startTransaction',
+  'autocommit',
   'lsid',
   'txnNumber',
   'maxTimeMS',
@@ -37,7 +41,12 @@ const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   killCursors: ['cursors'],
   createIndexes: ['indexes'],
   dropDatabase: [],
+  commitTransaction: ['recoveryToken'],
+  abortTransaction: ['recoveryToken'],
 };
+
+/** What is understood as part of a transaction. */
+const IN_TRANSACTIONS = new Set(['findAndModify', 'commitTransaction', 'abortTransaction']);
 
 /** Carries out commands against the store; each sees one time from its beginning to its end. */
 export class Commands {
@@ -45,6 +54,7 @@ export class Commands {
   collidingUpserts = 0;
   readonly store = new Store();
   readonly cursors = new Cursors(this.store);
+  readonly transactions = new Transactions();
   readonly #role: Role;
   readonly #gathered = new EventEmitter().setMaxListeners(0);
   /** What was answered to writes that may be sent again. */
@@ -75,11 +85,11 @@ export class Commands {
     if (args === undefined) {
       throw new ServerError(59, 'CommandNotFound', `no such command: '${name}'`);
     }
-    if ('startTransaction' in command || 'autocommit' in command) {
+    if ('autocommit' in command && !mayBeInTransaction(name, command)) {
       throw new ServerError(
         263,
         'OperationNotSupportedInTransaction',
-        'Locks know no transactions',
+        'Locks know no transactions, and these no write concern of a command',
       );
     }
     if ('txnNumber' in command && this.#role.replicaSet === undefined) {
@@ -128,6 +138,10 @@ export class Commands {
           this.store.createIndex(collection, index),
         );
         return { first: {} };
+      case 'commitTransaction':
+      case 'abortTransaction':
+        this.#endTransaction(name, command);
+        return { first: {} };
       case 'dropDatabase':
         this.store.dropDatabase(collection.db);
         return { first: {} };
@@ -146,15 +160,18 @@ export class Commands {
     if (remove === true || !Array.isArray(pipeline)) {
       throw unknown('findAndModify without a pipeline');
     }
-    const [before] = this.store.find(collection, query as Document);
+    const transaction = Transactions.of(command);
+    const [found] = this.store.find(collection, query as Document);
+    const id = (query as Document)['_id'] as string;
+    const before = this.transactions.seenBy(transaction, collection, id, found);
     if (before === undefined && upsert !== true) {
       return { first: { value: null, lastErrorObject: { n: 0, updatedExisting: false } } };
     }
     if (before === undefined) {
       await this.#gather();
     }
-    const after = update(before ?? { _id: (query as Document)['_id'] }, pipeline, now);
-    const isWritten = this.#write(collection, before, after);
+    const after = update(before ?? { _id: id }, pipeline, now);
+    const isWritten = this.#write(collection, before, after, transaction);
     const image = wantsNew === true ? after : (before ?? null);
     const lastErrorObject = { n: 1, updatedExisting: before !== undefined };
     const scope = { document: image ?? {}, now };
@@ -176,12 +193,29 @@ export class Commands {
     }
   }
 
-  #write(collection: Collection, before: Document | undefined, after: Document): boolean {
+  #write(
+    collection: Collection,
+    before: Document | undefined,
+    after: Document,
+    transaction: string | undefined,
+  ): boolean {
+    if (before === undefined || !isSame(before, after)) {
+      this.transactions.claim(transaction, collection, after['_id'] as string, before);
+    }
     if (before !== undefined) {
       return this.store.replace(collection, before, after);
     }
     this.store.insert(collection, after);
     return true;
+  }
+
+  #endTransaction(how: string, command: Document): void {
+    const transaction = Transactions.of(command) ?? '';
+    if (how === 'commitTransaction') {
+      this.transactions.commit(transaction);
+    } else {
+      this.transactions.abort(transaction);
+    }
   }
 
   #update(collection: Collection, command: Document, now: Date): Document {
@@ -237,7 +271,12 @@ export class Commands {
   }
 }
 
-/** Names a write that the client would send again with the same numbers. */
-function retryId({ lsid, txnNumber }: Document): string | undefined {
-  return txnNumber === undefined ? undefined : JSON.stringify([lsid, txnNumber]);
+const mayBeInTransaction = (name: string, command: Document): boolean =>
+  IN_TRANSACTIONS.has(name) && (name !== 'findAndModify' || !('writeConcern' in command));
+
+/** Names a write that the client would send again with the same numbers; all of a transaction have the same. */
+function retryId({ lsid, txnNumber, autocommit }: Document): string | undefined {
+  return txnNumber === undefined || autocommit === false
+    ? undefined
+    : JSON.stringify([lsid, txnNumber]);
 }

@@ -3,6 +3,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { EventPattern, MessagePattern, RpcException } from '@nestjs/microservices';
 import { WsException } from '@nestjs/websockets';
 import { describe, expect, it } from 'vitest';
+import { FencingTokenError } from '../../../lib/errors/fencing-token.error.js';
 import { LockAbortedError } from '../../../lib/errors/lock-aborted.error.js';
 import { LockClosedError } from '../../../lib/errors/lock-closed.error.js';
 import { LockConfigError } from '../../../lib/errors/lock-config.error.js';
@@ -107,10 +108,11 @@ describe('a lock error', () => {
     ['LockClosedError', new LockClosedError('secret:7', { keys: KEYS }), 503, 'LOCK_CLOSED'],
     [
       'StaleFencingTokenError',
-      new StaleFencingTokenError('secret:7', { keys: KEYS }),
+      new StaleFencingTokenError({ resource: 'secret:7', token: 7n, rule: 'older', newest: 8 }),
       409,
       'STALE_FENCING_TOKEN',
     ],
+    ['FencingTokenError', new FencingTokenError('secret:7'), 400, 'FENCING_TOKEN'],
     ['LockConfigError', new LockConfigError('secret:7'), 500, 'LOCK_CONFIG'],
     ['LockDeadlockError', new LockDeadlockError('secret:7', { keys: KEYS }), 500, 'LOCK_DEADLOCK'],
   ])(

@@ -41,6 +41,7 @@ describe('resolveServiceOptions', () => {
       clockSkew: 50,
       mapErrors,
       handover: { maxTime: '20ms' },
+      fencing: { retention: '1h' },
       ttl: '10s',
       wait: Infinity,
       autoExtend: false,
@@ -59,6 +60,7 @@ describe('resolveServiceOptions', () => {
       clockSkew: 50,
       mapErrors,
       handover: { enabled: true, maxTime: 20 },
+      fencing: { retention: 3_600_000 },
     });
     expect(resolved.defaults).toEqual({
       ttl: 10_000,
@@ -143,6 +145,14 @@ describe('resolveServiceOptions', () => {
     [{ driver, handover: null }, '`handover` is null;', 'an object'],
     [{ driver, handover: { maxTime: -1 } }, '`handover.maxTime` is -1;', 'a finite duration'],
     [{ driver, handover: { max: 1 } }, 'Unknown option `handover.max`;', 'the options are maxTime'],
+    [
+      { driver, fencing: { retention: '59s' } },
+      '`fencing.retention` is "59s";',
+      'at least a minute',
+    ],
+    [{ driver, fencing: { retention: Infinity } }, '`fencing.retention` is Infinity;', 'finite'],
+    [{ driver, fencing: { retain: 1 } }, '`fencing.retain`', 'the options are retention'],
+    [{ driver, fencing: '7d' }, '`fencing` is "7d";', 'an object'],
     [
       { driver, signal: AbortSignal.abort() },
       'Unknown option `signal`;',

@@ -1,6 +1,7 @@
 import { MemoryLockDriver } from '../../../lib/drivers/memory/memory-lock.driver.js';
 import type {
   AcquireRequest,
+  AdmitRequest,
   Grant,
   LockDriver,
   ReleaseRequest,
@@ -22,6 +23,7 @@ export function broken(defect: Defect): LockDriver {
     inspect: (key) => driver.inspect(key),
     list: (request) => driver.list(request),
     forceRelease: (key) => driver.forceRelease(key),
+    admitToken: (request) => driver.admitToken(request),
   };
   return { ...base, ...defect(driver) };
 }
@@ -72,6 +74,10 @@ const onGrant =
       return isGrant(answer) ? change(answer, request) : answer;
     },
   });
+
+const onAdmit =
+  (change: (request: AdmitRequest) => AdmitRequest): Defect =>
+  (driver) => ({ admitToken: (request) => driver.admitToken(change(request)) });
 
 /** Drivers that break one promise each, with a test that must notice it. */
 export const DEFECTS: Readonly<Record<string, readonly [noticedBy: RegExp, Defect]>> = {
@@ -269,6 +275,56 @@ export const DEFECTS: Readonly<Record<string, readonly [noticedBy: RegExp, Defec
         return () => undefined;
       },
     }),
+  ],
+  'has no gate, and does not say so': [/as often as it comes/, () => ({ admitToken: undefined })],
+  'admits every token': [/refuses an older/, () => ({ admitToken: () => ({ admitted: true }) })],
+  'admits a token once': [
+    /as often as it comes/,
+    (driver) => {
+      const seen = new Set<number>();
+      return {
+        admitToken: (request) =>
+          seen.has(request.token)
+            ? { admitted: false, rule: 'older' }
+            : (seen.add(request.token), driver.admitToken(request)),
+      };
+    },
+  ],
+  'compares resources without case': [
+    /resources apart that look alike/,
+    onAdmit((request) => ({ ...request, resource: request.resource.toLowerCase() })),
+  ],
+  'believes tokens of the future': [
+    /bars nobody/,
+    () => {
+      const newest = new Map<string, number>();
+      return {
+        admitToken: ({ resource, token }) => {
+          const isOlder = token < (newest.get(resource) ?? 0);
+          newest.set(resource, Math.max(token, newest.get(resource) ?? 0));
+          return isOlder ? { admitted: false, rule: 'older' } : { admitted: true };
+        },
+      };
+    },
+  ],
+  'believes tokens from before its memory': [
+    /from before its memory where it remembers none/,
+    onAdmit((request) => ({ ...request, retention: 100 * request.retention })),
+  ],
+  'forgets tokens that are as old as its memory': [
+    /remembers for longer than the retention/,
+    (driver) => {
+      const seen = new Map<string, number>();
+      return {
+        admitToken: (request) => {
+          const { resource, retention } = request;
+          const before = seen.get(resource) ?? -Infinity;
+          const isForgotten = Date.now() - before > retention;
+          seen.set(resource, Date.now());
+          return isForgotten ? { admitted: true } : driver.admitToken(request);
+        },
+      };
+    },
   ],
   'cannot be closed twice': [
     /closes twice/,

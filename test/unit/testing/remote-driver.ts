@@ -19,6 +19,7 @@ export function remote(driver: LockDriver): LockDriver {
     inspect: (key) => later(() => driver.inspect(key)),
     list: (request) => later(() => driver.list(request)),
     forceRelease: (key) => later(() => driver.forceRelease(key)),
+    admitToken: driver.admitToken && ((request) => later(() => driver.admitToken!(request))),
     close: () => later(() => undefined),
   };
 }

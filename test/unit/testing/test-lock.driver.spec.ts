@@ -6,6 +6,8 @@ let driver: TestLockDriver;
 const acquire = (owner = 'a', key = 'k') => driver.acquire({ key, owner, ttl: 60_000 });
 const renew = (owner = 'a') => driver.renew([{ key: 'k', owner, ttl: 60_000 }]);
 const release = (owner = 'a') => driver.release({ key: 'k', owner });
+const admit = (ago: number) =>
+  driver.admitToken({ resource: 'r', token: Date.now() * 1000 - ago, retention: 60_000 });
 const GRANTED = expect.objectContaining({ tokens: 1 }) as unknown;
 
 beforeEach(() => {
@@ -84,6 +86,12 @@ describe('TestLockDriver', () => {
       expect(release()).toEqual({ released: true });
     });
 
+    it('rejects tokens at the gate instead, and remembers none by it', async () => {
+      driver.failNext(1, { on: 'admitToken' });
+      await expect(admit(1)).rejects.toThrow('The test makes admitToken fail');
+      expect(admit(1)).toEqual({ admitted: true });
+    });
+
     it('keeps to the order in which failures and denials were asked for', async () => {
       driver.busyNext();
       driver.failNext();
@@ -144,6 +152,14 @@ describe('TestLockDriver', () => {
       expect(acquire('b')).toEqual(GRANTED);
     });
 
+    it('forgets what the gate has seen', () => {
+      const seconds = 1_000_000;
+      expect(admit(seconds)).toEqual({ admitted: true });
+      expect(admit(2 * seconds)).toMatchObject({ rule: 'older' });
+      driver.reset();
+      expect(admit(2 * seconds)).toEqual({ admitted: true });
+    });
+
     it('forgets what was scripted and recorded', () => {
       driver.busyNext(3);
       driver.failNext(3);
@@ -156,6 +172,13 @@ describe('TestLockDriver', () => {
       expect(renew()).toEqual([{ renewed: true }]);
       expect(release()).toEqual({ released: true });
     });
+  });
+
+  it('records tokens that come to the gate', () => {
+    void driver.admitToken({ resource: 'r', token: 7, retention: 60_000 });
+    expect(driver.calls).toEqual([
+      { operation: 'admitToken', request: { resource: 'r', token: 7, retention: 60_000 } },
+    ]);
   });
 
   it('records all requests in order, scripted ones included', () => {
