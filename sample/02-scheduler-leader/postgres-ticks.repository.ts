@@ -1,6 +1,6 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import type { RecordedTick, Tick } from './tick.js';
-import type { TicksRepository } from './ticks.repository.js';
+import type { Admit, TicksRepository } from './ticks.repository.js';
 
 /** As `pg` gives it: large integers are text. */
 interface Row {
@@ -29,12 +29,16 @@ export class PostgresTicksRepository implements TicksRepository {
     return Number(rows[0]?.slot);
   }
 
-  async save({ slot, node, fencingToken }: Tick): Promise<void> {
-    await this.pool.query(
-      `INSERT INTO scheduler_ticks AS t (slot, node, fencing_token) VALUES ($1, $2, $3)
-       ON CONFLICT (slot) DO UPDATE SET runs = t.runs + 1`,
-      [slot, node, fencingToken],
-    );
+  /** Check and write commit together: a leader that was paused between them writes nothing. */
+  async save({ slot, node, fencingToken }: Tick, admit: Admit): Promise<void> {
+    await this.inTransaction(async (client) => {
+      await admit(client);
+      await client.query(
+        `INSERT INTO scheduler_ticks AS t (slot, node, fencing_token) VALUES ($1, $2, $3)
+         ON CONFLICT (slot) DO UPDATE SET runs = t.runs + 1`,
+        [slot, node, fencingToken],
+      );
+    });
   }
 
   async findAll(): Promise<readonly RecordedTick[]> {
@@ -49,5 +53,20 @@ export class PostgresTicksRepository implements TicksRepository {
 
   async remove(): Promise<void> {
     await this.pool.query('DROP TABLE IF EXISTS scheduler_ticks');
+  }
+
+  private async inTransaction(work: (client: PoolClient) => Promise<void>): Promise<void> {
+    const client = await this.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await work(client);
+      await client.query('COMMIT');
+    } catch (error) {
+      // It also fails if the connection is gone, which is then told by the first error.
+      await client.query('ROLLBACK').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release();
+    }
   }
 }

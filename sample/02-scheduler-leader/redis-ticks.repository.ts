@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { RecordedTick, Tick } from './tick.js';
-import type { TicksRepository } from './ticks.repository.js';
+import type { Admit, TicksRepository } from './ticks.repository.js';
 
 /** Hashes by slot: who ran it first, and how often it was run. */
 const FIRST = 'scheduler:{ticks}:first';
@@ -17,7 +17,9 @@ export class RedisTicksRepository implements TicksRepository {
     return Math.max(0, ...(await this.redis.hkeys(RUNS)).map(Number));
   }
 
-  async save({ slot, node, fencingToken }: Tick): Promise<void> {
+  /** Redis has no transaction for check and write: a leader that is paused just between them still gets through. */
+  async save({ slot, node, fencingToken }: Tick, admit: Admit): Promise<void> {
+    await admit();
     const first = JSON.stringify({ node, fencingToken: String(fencingToken) });
     await this.redis.multi().hsetnx(FIRST, `${slot}`, first).hincrby(RUNS, `${slot}`, 1).exec();
   }

@@ -3,6 +3,7 @@ import { Interval } from '@nestjs/schedule';
 import {
   currentLock,
   type DeposedChange,
+  FencingGate,
   LeaderOnly,
   type LeaderTerm,
   OnDeposed,
@@ -20,6 +21,7 @@ export class SchedulerService {
 
   constructor(
     private readonly ticks: TicksRepository,
+    private readonly gate: FencingGate,
     private readonly reporter: ReplicaReporter,
   ) {}
 
@@ -49,7 +51,9 @@ export class SchedulerService {
       this.nextSlot = slot + 1;
       const { owner, fencingToken } = currentLock()!;
       const tick = { slot, node: nodeOf(owner), fencingToken };
-      await this.ticks.save(tick);
+      await this.ticks.save(tick, (transaction) =>
+        this.gate.admit('scheduler', fencingToken, transaction),
+      );
       this.reporter.tell({ kind: 'tick', ...tick });
     }
   }

@@ -1,13 +1,16 @@
 import { type INestApplicationContext, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { MemoryLockDriver } from 'nestjs-distributed-lock';
+import { FencingGate, MemoryLockDriver } from 'nestjs-distributed-lock';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Chronicle } from '../../../sample/02-scheduler-leader/chronicle.js';
 import { Observer } from '../../../sample/02-scheduler-leader/observer.js';
 import { parseOptions } from '../../../sample/02-scheduler-leader/options.js';
 import { ReplicaModule } from '../../../sample/02-scheduler-leader/replica.module.js';
 import { type RecordedTick, SLOT, type Tick } from '../../../sample/02-scheduler-leader/tick.js';
-import type { TicksRepository } from '../../../sample/02-scheduler-leader/ticks.repository.js';
+import type {
+  Admit,
+  TicksRepository,
+} from '../../../sample/02-scheduler-leader/ticks.repository.js';
 import { Deferred } from '../../support/deferred.js';
 
 /** Longer than a slot, on a busy machine. */
@@ -24,7 +27,8 @@ class MemoryTicks implements TicksRepository {
     return Math.max(0, ...this.saved.map(({ slot }) => slot));
   }
 
-  async save(tick: Tick): Promise<void> {
+  async save(tick: Tick, admit: Admit): Promise<void> {
+    await admit();
     this.saved.push(tick);
   }
 
@@ -84,6 +88,18 @@ describe('the scheduler with a leader', () => {
     const [last, next] = ticks.saved.slice(before - 1) as [Tick, Tick];
     expect(next.slot).toBeGreaterThan(last.slot);
     expect(next.fencingToken).toBeGreaterThan(last.fencingToken);
+  });
+
+  it('writes nothing once the gate has seen a newer leader', async () => {
+    const error = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    await startThree();
+    await untilTicks(1);
+    const gate = apps.get('one')?.get(FencingGate) as FencingGate;
+    await gate.admit('scheduler', BigInt(Date.now() + 30_000) * 1000n);
+    const before = ticks.saved.length;
+    const refused = expect.objectContaining({ code: 'STALE_FENCING_TOKEN' });
+    await vi.waitFor(() => expect(error).toHaveBeenCalledWith(refused), PATIENCE);
+    expect(ticks.saved).toHaveLength(before);
   });
 
   it('runs nothing before it knows what others have run, and then only what comes after that', async () => {
