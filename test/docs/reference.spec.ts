@@ -117,9 +117,9 @@ describe('the options of a campaign', () => {
 
   it('are refused with the words that are told', () => {
     const [, told] = /reads like this: ``([^]*?)``/.exec(readPage(PAGE)) ?? [];
-    const refused = (): CampaignSettings =>
-      complete({ ttl: 2_000, tokenPeriod: 1, heartbeat: 1_000 });
-    expect(refused).toThrow(new LockConfigError(told?.replaceAll('\n', ' ') ?? ''));
+    expect(() => complete({ ttl: 2_000, tokenPeriod: 1, heartbeat: 1_000 })).toThrow(
+      new LockConfigError(told?.replaceAll('\n', ' ') ?? ''),
+    );
   });
 });
 

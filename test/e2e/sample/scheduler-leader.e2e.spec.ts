@@ -120,19 +120,6 @@ describe('the scheduler with a leader', () => {
 });
 
 describe('what the sample makes of it', () => {
-  const tick = (slot: number, fencingToken: bigint, runs = 1): RecordedTick => ({
-    slot,
-    node: 'one',
-    fencingToken,
-    runs,
-  });
-
-  function chronicleOf(...firstTokens: readonly bigint[]): Chronicle {
-    const chronicle = new Chronicle();
-    firstTokens.forEach((token) => chronicle.elected('one', token));
-    return chronicle;
-  }
-
   it('finds nothing wrong where each slot ran once and tokens rise', () => {
     const ticks = [tick(1, 10n), tick(2, 15n), tick(4, 20n)];
     expect(chronicleOf(10n, 20n).faults(ticks)).toEqual([]);
@@ -168,3 +155,13 @@ describe('what the sample makes of it', () => {
     expect(() => parseOptions(['--driver', 'mongo'])).toThrow(/postgres, redis, and not mongo/);
   });
 });
+
+function tick(slot: number, fencingToken: bigint, runs = 1): RecordedTick {
+  return { slot, node: 'one', fencingToken, runs };
+}
+
+function chronicleOf(...firstTokens: readonly bigint[]): Chronicle {
+  const chronicle = new Chronicle();
+  firstTokens.forEach((token) => chronicle.elected('one', token));
+  return chronicle;
+}
