@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { FlashSaleService, type SaleResult } from './flash-sale.service.js';
-import { printTable } from './print-table.js';
+import { printTable } from '../print-table.js';
 
 const once = process.argv.includes('--once');
 

@@ -1,5 +1,6 @@
 import * as lib from 'nestjs-distributed-lock';
 import {
+  LockConfigError,
   LockError,
   type LockEvent,
   type LockOptions,
@@ -8,11 +9,16 @@ import {
 } from 'nestjs-distributed-lock';
 import { describe, expect, it } from 'vitest';
 import {
+  type CampaignSettings,
+  completeCampaign,
+  NOTHING_GIVEN,
+} from '../../lib/options/resolve-campaign.js';
+import {
   type ResolvedServiceOptions,
   resolveServiceOptions,
 } from '../../lib/options/resolve-service-options.js';
 import { DEFAULT_SETTINGS } from '../../lib/options/resolve-settings.js';
-import { tableRows } from './markdown.js';
+import { readPage, tableRows } from './markdown.js';
 
 const EVENTS: Record<LockEvent['type'], true> = {
   acquired: true,
@@ -84,6 +90,37 @@ describe('the options of the README', () => {
       expect([undefined, Infinity]).toContain(value);
     },
   );
+});
+
+describe('the options of a campaign', () => {
+  const PAGE = 'docs/leader-election.md';
+  const rows = tableRows(PAGE, 'option of a campaign');
+  const defaults = { node: 'node', ttl: 30_000, clockSkew: 0 };
+  const complete = (given: object): CampaignSettings =>
+    completeCampaign({ ...NOTHING_GIVEN, ...given }, defaults);
+
+  it('are all there are', () => {
+    const names = rows.map(([name]) => codeOf(name));
+    expect(new Set(names)).toEqual(new Set(Object.keys(NOTHING_GIVEN)));
+  });
+
+  it.each([
+    ['nodeId', "the module's `node`", defaults.node],
+    ['ttl', "the module's `ttl`", defaults.ttl],
+    ['heartbeat', 'a sixth of `ttl`', defaults.ttl / 6],
+    ['tokenPeriod', 'a third of `ttl`', defaults.ttl / 3],
+    ['reclaim', '`false`', false],
+  ] as const)('have the default that is told: %s is %s', (name, told, value) => {
+    expect(rows.find(([row]) => codeOf(row) === name)?.[1]).toBe(told);
+    expect(complete({})[name]).toBe(value);
+  });
+
+  it('are refused with the words that are told', () => {
+    const [, told] = /reads like this: ``([^]*?)``/.exec(readPage(PAGE)) ?? [];
+    expect(() => complete({ ttl: 2_000, tokenPeriod: 1, heartbeat: 1_000 })).toThrow(
+      new LockConfigError(told?.replaceAll('\n', ' ') ?? ''),
+    );
+  });
 });
 
 describe('the errors of the README', () => {

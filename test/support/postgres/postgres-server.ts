@@ -29,6 +29,11 @@ export interface PostgresServerOptions {
    * @default false
    */
   readonly durable?: boolean;
+  /**
+   * Whether what is pressed in the terminal is not for the server, so that it ends after those who use it.
+   * @default false
+   */
+  readonly detached?: boolean;
 }
 
 /** A PostgreSQL server of our own, on a free port of this machine and in a folder that goes with it. */
@@ -41,6 +46,7 @@ export class PostgresServer implements AsyncDisposable {
     private readonly programs: PostgresPrograms,
     private readonly user: ProcessUser,
     private readonly settings: readonly string[],
+    private readonly detached: boolean,
   ) {
     process.once('exit', this.killNow);
   }
@@ -48,7 +54,13 @@ export class PostgresServer implements AsyncDisposable {
   static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
     const [programs, user] = await Promise.all([postgresPrograms(), serverUser()]);
     const folder = await makeFolder(user);
-    const server = new PostgresServer(folder, programs, user, settingsOf(options));
+    const server = new PostgresServer(
+      folder,
+      programs,
+      user,
+      settingsOf(options),
+      options.detached ?? false,
+    );
     try {
       await server.initialise();
       await server.startSomewhere();
@@ -76,7 +88,11 @@ export class PostgresServer implements AsyncDisposable {
   async startAgain(): Promise<void> {
     const { postgres } = this.programs;
     const args = ['-D', this.data, '-p', `${this.port}`, ...this.settings];
-    this.child = spawn(postgres, args, { ...this.user, stdio: ['ignore', 'ignore', 'pipe'] });
+    this.child = spawn(postgres, args, {
+      ...this.user,
+      detached: this.detached,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
     await untilReady(this.child);
   }
 
