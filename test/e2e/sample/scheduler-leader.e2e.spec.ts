@@ -121,7 +121,7 @@ describe('the scheduler with a leader', () => {
 
 describe('what the sample makes of it', () => {
   it('finds nothing wrong where each slot ran once and tokens rise', () => {
-    const ticks = [tick(1, 10n), tick(2, 15n), tick(4, 20n)];
+    const ticks = [recorded(1, 10n), recorded(2, 15n), recorded(4, 20n)];
     expect(chronicleOf(10n, 20n).faults(ticks)).toEqual([]);
     expect(chronicleOf(10n, 20n).summarize(ticks)).toEqual([
       { node: 'one', firstToken: 10n, lastToken: 15n, ticks: 2 },
@@ -130,9 +130,9 @@ describe('what the sample makes of it', () => {
   });
 
   it.each([
-    ['a slot ran twice', [10n], [tick(1, 10n, 2)]],
-    ['a term’s token was not larger than the one before', [20n, 20n], [tick(1, 20n)]],
-    ['a slot was run with a token of no term', [10n], [tick(1, 9n)]],
+    ['a slot ran twice', [10n], [recorded(1, 10n, 2)]],
+    ['a term’s token was not larger than the one before', [20n, 20n], [recorded(1, 20n)]],
+    ['a slot was run with a token of no term', [10n], [recorded(1, 9n)]],
   ])('finds that %s', (fault, firstTokens, ticks) => {
     expect(chronicleOf(...firstTokens).faults(ticks)).toContain(fault);
   });
@@ -156,7 +156,7 @@ describe('what the sample makes of it', () => {
   });
 });
 
-function tick(slot: number, fencingToken: bigint, runs = 1): RecordedTick {
+function recorded(slot: number, fencingToken: bigint, runs = 1): RecordedTick {
   return { slot, node: 'one', fencingToken, runs };
 }
 
