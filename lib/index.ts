@@ -49,6 +49,7 @@ export type * from './interfaces/lock-handle.interface.js';
 export type * from './interfaces/lock-options.interface.js';
 export type * from './interfaces/with-lock-options.interface.js';
 export { lockKey, type LockKeyValue } from './key/lock-key.js';
+export { currentTerm } from './leader/current-term.js';
 export { LeaderElection } from './leader/leader-election.js';
 export { getLeaderElectionToken } from './leader/leader-election.token.js';
 export { getLockServiceToken } from './lock-service.token.js';

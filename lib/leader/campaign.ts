@@ -120,6 +120,8 @@ export class Campaign implements Leadership {
         }
       }
     } catch (error) {
+      this.#isOver = true;
+      this.#giveUp();
       this.#logger.campaignFailed(this, error);
     }
     this.#isOver = true;
@@ -163,6 +165,13 @@ export class Campaign implements Leadership {
     // What still runs keeps the seat, as long as the lock lasts: nothing is released under a running body.
     const givenBack = term.settled().then(() => handle.release());
     await Promise.race([givenBack, lossOf(handle)]);
+  }
+
+  /** Nobody is to lead by mistake for ever. */
+  #giveUp(): void {
+    const term = this.#term;
+    term?.resign();
+    void term?.settled().then(() => term.handle.release());
   }
 
   #elected(term: Term): void {

@@ -12,7 +12,7 @@ import {
   mergeCampaign,
 } from '../options/resolve-campaign.js';
 import { text } from '../options/text-parsers.js';
-import { Campaign } from './campaign.js';
+import { Campaign, type TermListener } from './campaign.js';
 import { leaderElectionName } from './leader-election.name.js';
 import { LeaderLogger } from './leader.logger.js';
 import { reclaimSeat } from './reclaim-seat.js';
@@ -33,6 +33,9 @@ const elections = new WeakMap<LockService, LeaderElection>();
 export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposable {
   private readonly logger: LeaderLogger;
   private readonly running = new Map<string, Running>();
+  private readonly listeners = new Map<string, TermListener[]>();
+  /** Name the candidates of this process, one campaign after another, by their node. */
+  private readonly owners = new Map<string, Owners>();
   private isClosed = false;
 
   private constructor(private readonly locks: LockService) {
@@ -57,11 +60,21 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   }
 
   /**
-   * The campaign of this process for a name, if there is one.
+   * The campaign of this process for a name, if there is one; one that is over only if no other is.
    * @internal
    */
   find(name: string): Campaign | undefined {
-    return [...this.running.values()].find(({ campaign }) => campaign.name === name)?.campaign;
+    const campaigns = this.campaignsFor(name);
+    return campaigns.find(({ isOver }) => !isOver) ?? campaigns[0];
+  }
+
+  /**
+   * Tells of the terms of all campaigns of this process for a name, present and future.
+   * @internal
+   */
+  listen(name: string, listener: TermListener): void {
+    this.listeners.set(name, [...(this.listeners.get(name) ?? []), listener]);
+    this.campaignsFor(name).forEach((campaign) => campaign.listen(listener));
   }
 
   /**
@@ -91,10 +104,15 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     return campaign;
   }
 
-  /** Resigns from all that this process leads, while locks are still given back; before the application closes. */
+  /**
+   * Resigns from all that this process leads, while locks are still given back; before the application closes. What
+   * outlasts `drainTimeout` keeps its seat until its ttl ends it.
+   */
   async beforeApplicationShutdown(): Promise<void> {
     this.isClosed = true;
-    await Promise.all([...this.running.values()].map(({ campaign }) => campaign.resign()));
+    const campaigns = [...this.running.values()].map(({ campaign }) => campaign);
+    const resigned = Promise.all(campaigns.map((campaign) => campaign.resign()));
+    await orAfter(this.locks.options.drainTimeout, resigned);
   }
 
   /** Resigns where there is no Nest application to do it; the lock service is to be shut down after it. */
@@ -102,11 +120,23 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     return this.beforeApplicationShutdown();
   }
 
+  private campaignsFor(name: string): Campaign[] {
+    return [...this.running.values()]
+      .map(({ campaign }) => campaign)
+      .filter((campaign) => campaign.name === name);
+  }
+
+  private ownersOf(nodeId: string): Owners {
+    const owners = this.owners.get(nodeId) ?? new Owners(nodeId);
+    this.owners.set(nodeId, owners);
+    return owners;
+  }
+
   private start(name: string, settings: CampaignSettings): Campaign {
     const { engine, options, keys } = this.locks;
     const { nodeId, ttl, heartbeat, tokenPeriod } = settings;
     const key = keys.one(lockKey`leader:${name}`);
-    const owners = new Owners(nodeId);
+    const owners = this.ownersOf(nodeId);
     const term: AcquireSettings = {
       ...options.defaults,
       ttl,
@@ -127,6 +157,7 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
       settings: term,
       logger: this.logger,
     });
+    this.listeners.get(name)?.forEach((listener) => campaign.listen(listener));
     if (settings.reclaim) {
       reclaimSeat(options.driver, { key, nodeId, owners }).catch((error: unknown) =>
         this.logger.reclaimFailed(campaign, error),
@@ -134,6 +165,14 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     }
     return campaign;
   }
+}
+
+/** Waits for something that does not fail, and no longer than so many milliseconds. */
+async function orAfter(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([work, over]);
+  clearTimeout(timer);
 }
 
 /** Whoever gives options expects them to hold. */

@@ -40,11 +40,11 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     const found = this.found();
     const listener = new LeaderListener(leaderElectionName(this.service));
+    found.forEach(({ role, instance, method }) =>
+      listener.attach(this.election, role, instance, method),
+    );
     for (const [name, options] of declaredCampaigns(found.map(({ role }) => role))) {
-      const campaign = this.election.stand(name, options);
-      found
-        .filter(({ role }) => role.name === name)
-        .forEach(({ role, instance, method }) => listener.attach(campaign, role, instance, method));
+      this.election.stand(name, options);
     }
   }
 

@@ -1,5 +1,5 @@
 import { LockLostError } from '../errors/lock-lost.error.js';
-import type { Campaign } from './campaign.js';
+import type { LeaderElection } from './leader-election.js';
 import type { LeaderRole } from './leader-role.accessor.js';
 import { LeaderLogger } from './leader.logger.js';
 import type { Term } from './term.js';
@@ -12,13 +12,20 @@ export class LeaderListener {
     this.logger = new LeaderLogger(context);
   }
 
-  attach(campaign: Campaign, role: LeaderRole, instance: object | undefined, method: string): void {
+  attach(
+    election: LeaderElection,
+    role: LeaderRole,
+    instance: object | undefined,
+    method: string,
+  ): void {
     const call = (...args: unknown[]): unknown =>
       Reflect.apply(Reflect.get(instance!, method) as Function, instance, args);
     if (role.kind === 'elected') {
-      campaign.listen({ elected: (term) => void this.elected(role, term, () => call(term)) });
+      election.listen(role.name, {
+        elected: (term) => void this.elected(role, term, () => call(term)),
+      });
     } else if (role.kind === 'deposed') {
-      campaign.listen({
+      election.listen(role.name, {
         deposed: (term, change) => void this.deposed(role, term, () => call(change)),
       });
     }
@@ -62,8 +69,6 @@ function afterwards(): Promise<void> {
 
 /** Whether a body has ended as it was told to by its term's signal. */
 function isEndOf({ signal }: Term, error: unknown): boolean {
-  return (
-    signal.aborted &&
-    (error instanceof LockLostError || (error instanceof Error && error.name === 'AbortError'))
-  );
+  const own = error instanceof LockLostError ? error.cause : error;
+  return signal.aborted && (own === undefined || (own as Error | null)?.name === 'AbortError');
 }

@@ -5,12 +5,20 @@ import { lostErrorOf } from '../core/lost-error.js';
 import { LockLostError, type LockLostReason } from '../errors/lock-lost.error.js';
 import type { LeaderTerm } from '../interfaces/leader-election.interface.js';
 import type { MaybePromise } from '../interfaces/lock-driver.interface.js';
+import type { LockHandle } from '../interfaces/lock-handle.interface.js';
 
 /** Who has been elected to what. */
 export interface Candidate {
   readonly name: string;
   readonly nodeId: string;
   readonly engine: LockEngine;
+}
+
+const terms = new WeakMap<LockHandle, Term>();
+
+/** The term whose lock this is the handle of. */
+export function termOf(handle: LockHandle): LeaderTerm | undefined {
+  return terms.get(handle);
 }
 
 /** One term of office: it ends when the leader's lock is lost or the leader resigns, and settles when nothing runs under it any more. */
@@ -24,6 +32,7 @@ export class Term implements LeaderTerm {
   constructor(candidate: Candidate, handle: KeyHandle) {
     this.#candidate = candidate;
     this.handle = handle;
+    terms.set(handle, this);
     setMaxListeners(0, this.#controller.signal);
     const { signal } = handle;
     const lost = (): void => this.#controller.abort(signal.reason);

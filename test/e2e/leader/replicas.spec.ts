@@ -6,6 +6,7 @@ import {
   LeaderOnly,
   type LeaderTerm,
   type LockHandle,
+  type LockServiceOptions,
   LockService,
   MemoryLockDriver,
   OnDeposed,
@@ -65,8 +66,11 @@ describe('replicas that elect a leader', () => {
     vi.restoreAllMocks();
   });
 
-  async function start(node: string): Promise<[INestApplicationContext, Scheduler]> {
-    const app = await replica(driver, node, [Scheduler], { drainTimeout: '5s' });
+  async function start(
+    node: string,
+    options: Partial<LockServiceOptions> = { drainTimeout: '5s' },
+  ): Promise<[INestApplicationContext, Scheduler]> {
+    const app = await replica(driver, node, [Scheduler], options);
     apps.push(app);
     return [app, app.get(Scheduler)];
   }
@@ -119,6 +123,16 @@ describe('replicas that elect a leader', () => {
       await untilLeader(two, 'scheduler');
     },
   );
+
+  it('shut down although the leader’s work does not end, and leave its seat to the ttl', async () => {
+    const [one, first] = await start('one', { drainTimeout: 50, ttl: '1m' });
+    await untilLeader(one, 'scheduler');
+    delays.tick.set('one', new Promise(() => undefined));
+    void first.tick('endless').catch(() => undefined);
+    await one.close();
+    expect(driver.inspect('leader:scheduler')?.owner).toMatch(/^one#/);
+    expect(driver.inspect('leader:scheduler')!.remaining).toBeGreaterThan(30_000);
+  });
 });
 
 function nodeOf({ owner }: LockHandle): string {

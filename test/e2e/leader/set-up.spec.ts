@@ -245,6 +245,37 @@ describe('decorated methods', () => {
     expect(heldKeys()).toEqual([]);
   });
 
+  it('may fail for a reason of their own when the seat was lost, which is logged', async () => {
+    @Injectable()
+    class Worker {
+      @OnElected('jobs')
+      async elected({ signal }: LeaderTerm): Promise<void> {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        throw new Error('could not clean up');
+      }
+    }
+    app = await replica(driver, 'one', [Worker]);
+    await untilLeader(app, 'jobs');
+    await app.get(LockService).forceRelease('leader:jobs');
+    await vi.waitFor(() =>
+      expect(error.mock.calls.map(([message]) => String(message))).toContainEqual(
+        expect.stringMatching(/^@OnElected of Worker\.elected failed: /),
+      ),
+    );
+  });
+
+  it('are called in the terms of a campaign that follows one that was ended by hand', async () => {
+    app = await replica(driver, 'one', [Inherited]);
+    const election = app.get(LeaderElection);
+    await untilLeader(app, 'jobs');
+    await election.campaign('jobs').resign();
+    await untilLeader(app, 'jobs');
+    await vi.waitFor(() =>
+      expect(app!.get(Inherited).told).toEqual(['elected one', 'deposed resigned', 'elected one']),
+    );
+    await expect(app.get(Inherited).run()).resolves.toBe('ran');
+  });
+
   it.each(['above', 'below'])('go together with @Cron: %s', async (place) => {
     const order = <T>(one: T, other: T): T[] => (place === 'above' ? [one, other] : [other, one]);
     class Jobs {

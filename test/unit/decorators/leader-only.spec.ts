@@ -7,6 +7,8 @@ import { OnDeposed } from '../../../lib/decorators/on-deposed.decorator.js';
 import { OnElected } from '../../../lib/decorators/on-elected.decorator.js';
 import { WithLock } from '../../../lib/decorators/with-lock.decorator.js';
 import { LockConfigError } from '../../../lib/errors/lock-config.error.js';
+import type { LeaderTerm } from '../../../lib/interfaces/leader-election.interface.js';
+import { currentTerm } from '../../../lib/leader/current-term.js';
 import { LeaderElection } from '../../../lib/leader/leader-election.js';
 import { leaderRolesOf } from '../../../lib/leader/leader-role.accessor.js';
 import { attachLocks } from '../../../lib/testing/attach-locks.js';
@@ -138,6 +140,27 @@ describe('a method that runs on the leader only', () => {
     await resigned;
     expect(told).toEqual(['first', 'second', 'complete']);
     expect(bench.locked).toEqual([]);
+  });
+
+  it('knows its term, whose signal aborts when the process resigns', async () => {
+    await lead();
+    const end = new Deferred<string>();
+    let term: LeaderTerm | undefined;
+    jobs.work = () => {
+      term = currentTerm();
+      expect(currentTerm('jobs')).toBe(term);
+      expect(currentTerm('other')).toBeUndefined();
+      return end.promise;
+    };
+    const called = jobs.run();
+    expect(term).toMatchObject({ name: 'jobs', isLive: true });
+    expect(term!.fencingToken).toBe(LeaderElection.of(bench.locks).campaign('jobs').fencingToken);
+    const resigned = LeaderElection.of(bench.locks).campaign('jobs').resign();
+    expect(term!.signal.aborted).toBe(true);
+    expect(currentTerm()).toBeUndefined();
+    end.resolve('done');
+    await expect(called).resolves.toBe('done');
+    await resigned;
   });
 
   it('lets go of the seat when who follows its observable leaves', async () => {

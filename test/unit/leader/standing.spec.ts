@@ -226,6 +226,24 @@ describe('to resign', () => {
   });
 });
 
+describe('a campaign that fails by a mistake', () => {
+  it('leads no more, gives the lock back, and says why', async () => {
+    const { election } = candidate('one');
+    election.listen('jobs', {
+      elected: () => {
+        throw new Error('a mistake');
+      },
+    });
+    const campaign = election.campaign('jobs');
+    await pass(10);
+    expect(campaign.isLeader).toBe(false);
+    expect(backend.inspect('leader:jobs')).toBeNull();
+    expect(Logger.prototype.error).toHaveBeenCalledWith(
+      'The campaign of one for jobs has ended: a mistake',
+    );
+  });
+});
+
 describe('changes$', () => {
   it('tells of each term, and of the present one whoever comes later, and completes', async () => {
     const one = candidate('one');
@@ -288,6 +306,21 @@ describe('a process that was restarted under the same node', () => {
     await pass(1);
     expect(present.isLeader).toBe(true);
     expect(present.fencingToken).toBeGreaterThan(token);
+  });
+
+  it('does not take the seat that it keeps itself for work of the term before', async () => {
+    const { election } = candidate('one', { ...OPTIONS, reclaim: true });
+    const before = election.stand('jobs');
+    await pass(0);
+    const leave = before.term!.enter();
+    const resigned = before.resign();
+    const after = election.campaign('jobs');
+    await pass(10_000);
+    expect(after.isLeader).toBe(false);
+    leave();
+    await passUntil(resigned);
+    await pass(1000);
+    expect(after.isLeader).toBe(true);
   });
 
   it('takes nobody else’s seat', async () => {
