@@ -1,6 +1,9 @@
-import { HttpException } from '@nestjs/common';
+import { HttpException, Logger } from '@nestjs/common';
 import { type Observable, tap, throwError } from 'rxjs';
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
+import { LockConfigError } from '../../../lib/errors/lock-config.error.js';
+import { LockDeadlockError } from '../../../lib/errors/lock-deadlock.error.js';
+import { LockDriverError } from '../../../lib/errors/lock-driver.error.js';
 import { LockKeyError } from '../../../lib/errors/lock-key.error.js';
 import { LockTimeoutError } from '../../../lib/errors/lock-timeout.error.js';
 import { throwForTransport } from '../../../lib/filters/throw-for-transport.js';
@@ -44,6 +47,31 @@ const errorOf = (
       outside: [(next, context) => new LockErrorInterceptor(outer).intercept(context, next)],
     }),
   );
+
+describe('what a caller is not told', () => {
+  const backend = new LockDriverError('redis failed: ECONNREFUSED', { keys: ['k'] });
+  let error: MockInstance<Logger['error']>;
+
+  beforeEach(() => {
+    error = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  });
+  afterEach(() => error.mockRestore());
+
+  it.each([backend, new LockConfigError('a mistake'), new LockDeadlockError('waits for itself')])(
+    'is logged: %o',
+    async (given) => {
+      await thrownFor(given, true);
+      expect(error.mock.calls).toEqual([[given.message, given.stack]]);
+    },
+  );
+
+  it('is not where nobody needs to know, where it is thrown as it is, and where a mapper has it', async () => {
+    await thrownFor(busy(), true);
+    await thrownFor(backend, false);
+    await thrownFor(backend, () => new HttpException('down', 503));
+    expect(error).not.toHaveBeenCalled();
+  });
+});
 
 describe('an error on its way to the caller', () => {
   it('is put into the form of the transport if it is a lock error', async () => {
