@@ -60,12 +60,16 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   }
 
   /**
-   * The campaign of this process for a name, if there is one; one that is over only if no other is.
+   * The campaign of this process for a name, if there is one: that which leads, or else one that may yet do so.
    * @internal
    */
   find(name: string): Campaign | undefined {
     const campaigns = this.campaignsFor(name);
-    return campaigns.find(({ isOver }) => !isOver) ?? campaigns[0];
+    return (
+      campaigns.find(({ isLeader }) => isLeader) ??
+      campaigns.find(({ isOver }) => !isOver) ??
+      campaigns[0]
+    );
   }
 
   /**
