@@ -9,12 +9,14 @@ import {
 } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import {
+  currentLock,
   type DeposedChange,
   DistributedLockModule,
   getLeaderElectionToken,
   InjectLeaderElection,
   LeaderElection,
   LeaderOnly,
+  type Leadership,
   type LeaderTerm,
   LockConfigError,
   LockService,
@@ -23,6 +25,7 @@ import {
   OnElected,
 } from 'nestjs-distributed-lock';
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
+import { Deferred } from '../../support/deferred.js';
 import { boot } from '../module/support.js';
 import { HTTP_ADAPTER_NAMES, request, serve } from '../../support/http.js';
 import { replica, untilLeader } from './support.js';
@@ -223,6 +226,42 @@ describe('decorated methods', () => {
       '@OnElected of Failing.elected failed: cannot begin',
       '@OnDeposed of Failing.deposed failed: cannot end',
     ]);
+    expect(heldKeys()).toEqual([]);
+  });
+
+  it('may resign when they are elected, and do not wait for their own end', async () => {
+    const ended = new Deferred();
+    @Injectable()
+    class Reluctant {
+      constructor(private readonly election: LeaderElection) {}
+
+      @OnElected('jobs')
+      async elected(): Promise<void> {
+        await this.election.campaign('jobs').resign();
+        ended.resolve();
+      }
+    }
+    app = await replica(driver, 'one', [Reluctant]);
+    await ended.promise;
+    await vi.waitFor(() => expect(heldKeys()).toEqual([]));
+  });
+
+  it('may make sure that they stand no more when they are deposed, and do not wait for their own end', async () => {
+    let leadership: Leadership | undefined;
+    let lock: string | undefined;
+    @Injectable()
+    class Careful {
+      @OnDeposed('jobs')
+      async deposed(): Promise<void> {
+        await leadership?.resign();
+        lock = currentLock()?.keys[0];
+      }
+    }
+    app = await replica(driver, 'one', [Careful]);
+    await untilLeader(app, 'jobs');
+    leadership = app.get(LeaderElection).campaign('jobs');
+    await leadership.resign();
+    expect(lock).toBe('leader:jobs');
     expect(heldKeys()).toEqual([]);
   });
 

@@ -131,6 +131,18 @@ describe('a method that runs on the leader only', () => {
     await expect(jobs.run()).resolves.toBe('second');
   });
 
+  it('may resign, and does not wait for its own end', async () => {
+    await lead();
+    const campaign = LeaderElection.of(bench.locks).campaign('jobs');
+    jobs.work = async () => {
+      await campaign.resign();
+      return `leads: ${campaign.isLeader}, has the seat: ${bench.locked.join()}`;
+    };
+    await expect(jobs.run()).resolves.toBe('leads: false, has the seat: leader:jobs');
+    await campaign.resign();
+    expect(bench.locked).toEqual([]);
+  });
+
   it('runs to its end when the process resigns, and keeps the seat so long', async () => {
     await lead();
     const end = new Deferred<string>();
