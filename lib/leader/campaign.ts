@@ -83,6 +83,8 @@ export class Campaign implements Leadership {
   }
 
   get signal(): AbortSignal {
+    // Looks at the clock: what begins after a pause must not get a signal that has yet to abort.
+    this.#term?.handle.lostError();
     return this.#term?.signal ?? AbortSignal.abort(this.#notElected());
   }
 
