@@ -20,6 +20,9 @@ import { reclaimSeat } from './reclaim-seat.js';
 /** How long a candidate waits before it tells the operator that the backend fails, if it does. */
 const PATIENCE = 30_000;
 
+/** The longest delay that Node's timers take. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
+
 /** A campaign of this process, and the settings that it goes by. */
 interface Running {
   readonly campaign: Campaign;
@@ -174,7 +177,9 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
 /** Waits for something that does not fail, and no longer than so many milliseconds. */
 async function orAfter(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  const over = new Promise<void>(
+    (resolve) => (timer = setTimeout(resolve, Math.min(ms, MAX_TIMEOUT))),
+  );
   await Promise.race([work, over]);
   clearTimeout(timer);
 }
