@@ -80,6 +80,15 @@ describe('an application is refused', () => {
     @OnElected('jobs')
     async run(): Promise<void> {}
   }
+  @Injectable({ scope: Scope.TRANSIENT })
+  class OfAConsumer {
+    @OnDeposed('jobs')
+    async run(): Promise<void> {}
+  }
+  @Injectable()
+  class Consumer {
+    constructor(readonly own: OfAConsumer) {}
+  }
 
   it.each<[string, readonly Type[], RegExp]>([
     [
@@ -101,6 +110,11 @@ describe('an application is refused', () => {
       'there is no object to call',
       [Sound, OfARequest],
       /@OnElected of OfARequest\.run: its object is made for each request/,
+    ],
+    [
+      'there are many objects to call',
+      [Sound, OfAConsumer, Consumer],
+      /@OnDeposed of OfAConsumer\.run: its object is made for each request, or for each that injects it/,
     ],
   ])('before anybody stands, where %s', async (_, providers, why) => {
     const started = replica(driver, 'one', providers);
