@@ -40,6 +40,11 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   /** Name the candidates of this process, one campaign after another, by their node. */
   private readonly owners = new Map<string, Owners>();
   private isClosed = false;
+  /**
+   * Whether an application has yet to begin the campaigns that it declares.
+   * @internal
+   */
+  awaitsStart = false;
 
   private constructor(private readonly locks: LockService) {
     this.logger = new LeaderLogger(leaderElectionName(locks.options.name));

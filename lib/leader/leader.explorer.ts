@@ -26,7 +26,9 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
     private readonly modules: ModulesContainer,
     private readonly election: LeaderElection,
     private readonly service: string,
-  ) {}
+  ) {
+    election.awaitsStart = true;
+  }
 
   /** Refuses at boot what cannot be, before anybody stands. */
   onModuleInit(): void {
@@ -38,6 +40,7 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
   }
 
   onApplicationBootstrap(): void {
+    this.election.awaitsStart = false;
     const found = this.found();
     const listener = new LeaderListener(leaderElectionName(this.service));
     found.forEach(({ role, instance, method }) =>

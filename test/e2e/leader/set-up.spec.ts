@@ -4,6 +4,7 @@ import {
   type INestApplicationContext,
   Injectable,
   Logger,
+  type OnModuleInit,
   Scope,
   type Type,
 } from '@nestjs/common';
@@ -218,6 +219,31 @@ describe('decorated methods', () => {
     await untilLeader(app, 'requests');
     const service = await app.resolve(OfARequest);
     await expect(service.run()).resolves.toBe('ran');
+  });
+
+  it('do not stand before the application has started, and not with less than all of the options', async () => {
+    const ran: unknown[] = [];
+    @Injectable()
+    class WarmedUp implements OnModuleInit {
+      async onModuleInit(): Promise<void> {
+        ran.push(await this.run());
+        ran.push(heldKeys());
+      }
+
+      @LeaderOnly('jobs')
+      async run(): Promise<string | undefined> {
+        return 'ran';
+      }
+    }
+    @Injectable()
+    class Quick {
+      @OnElected('jobs', { ttl: '10s' })
+      elected(): void {}
+    }
+    app = await replica(driver, 'one', [WarmedUp, Quick]);
+    await untilLeader(app, 'jobs');
+    expect(ran).toEqual([undefined, []]);
+    await expect(app.get(WarmedUp).run()).resolves.toBe('ran');
   });
 
   it('may fail, which is logged', async () => {
