@@ -182,6 +182,7 @@ describe('when the engine stops', () => {
     await scene.clock.advance(1000);
     await stopped;
     expect(scene.story).toEqual(['elected', 'stopped']);
+    expect(warned.mock.calls).toEqual([[expect.stringMatching(/leader of jobs: .*shut down/)]]);
     expect(campaign.isOver).toBe(true);
     expect(scene.driver.inspect(KEY)).toBeNull();
   });
