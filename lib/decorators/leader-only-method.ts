@@ -54,7 +54,11 @@ function subscribeAsLeader(
 /** The present term. A process that was not started by Nest stands from the first call on. */
 function termOf({ name, service, options, where }: LeaderRole, instance: unknown): Term | null {
   const election = LeaderElection.of(requireLockService(instance, service, where));
-  return (election.find(name) ?? election.stand(name, options)).term;
+  const campaign = election.find(name);
+  if (campaign === undefined && election.awaitsStart) {
+    return null;
+  }
+  return (campaign ?? election.stand(name, options)).term;
 }
 
 /** The leader's lock is not given back with what runs under it. */

@@ -2,6 +2,7 @@ import { assertInnermostHeld, currentLock } from '../core/frames.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
 import type { FencingTokenSource } from '../interfaces/fencing.interface.js';
 import type { LockHandle } from '../interfaces/lock-handle.interface.js';
+import { kindOf } from '../key/kind-of.js';
 import { FENCING_TOKEN_HEADER } from './fencing-token.header.js';
 
 /** The headers of a request that carries a fencing token. */
@@ -12,8 +13,18 @@ export type FencingHeaders = Readonly<Record<typeof FENCING_TOKEN_HEADER, string
  * runs under where none is given. Throws `LockLostError` if it is not held any more.
  */
 export function fencingHeaders(source: FencingTokenSource = lockOfCaller()): FencingHeaders {
-  (source as Partial<LockHandle>).assertHeld?.();
-  return { [FENCING_TOKEN_HEADER]: String(source.fencingToken) };
+  (source as Partial<LockHandle> | null)?.assertHeld?.();
+  return { [FENCING_TOKEN_HEADER]: String(tokenOf(source)) };
+}
+
+function tokenOf(source: Partial<FencingTokenSource> | null): bigint {
+  const token = source?.fencingToken;
+  if (typeof token !== 'bigint') {
+    throw new LockConfigError(
+      `fencingHeaders() was given ${kindOf(source)}, which has no fencing token: give it the handle of a lock, or a leadership`,
+    );
+  }
+  return token;
 }
 
 /** The innermost lock: where that is lost, one further out is another resource's. */

@@ -50,7 +50,7 @@ export interface Leadership {
   readonly changes$: Observable<LeadershipChange>;
   /**
    * Ends the campaign. A leader stops being one at once; when what runs under its term has ended, the seat is given
-   * back and the next candidate has it without waiting for a ttl.
+   * back and the next candidate has it without waiting for a ttl. Work of the term itself is not made to wait for that.
    */
   resign(): Promise<void>;
 }

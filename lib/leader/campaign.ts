@@ -1,6 +1,6 @@
 import { Observable, Subject } from 'rxjs';
 import type { AcquireSettings } from '../core/acquire-settings.js';
-import { runOutsideFrames } from '../core/frames.js';
+import { currentHandle, runOutsideFrames } from '../core/frames.js';
 import type { LockEngine } from '../core/lock-engine.js';
 import type { EngineHandle, KeyHandle } from '../core/lock-handle.js';
 import { LockAbortedError } from '../errors/lock-aborted.error.js';
@@ -83,6 +83,8 @@ export class Campaign implements Leadership {
   }
 
   get signal(): AbortSignal {
+    // Looks at the clock: what begins after a pause must not get a signal that has yet to abort.
+    this.#term?.handle.lostError();
     return this.#term?.signal ?? AbortSignal.abort(this.#notElected());
   }
 
@@ -105,10 +107,16 @@ export class Campaign implements Leadership {
   }
 
   resign(): Promise<void> {
+    const mustNotWait = this.#isOwnWork;
     this.#isOver = true;
     this.#resignation.abort('resigned');
     this.#term?.resign();
-    return this.#ended;
+    return mustNotWait ? Promise.resolve() : this.#ended;
+  }
+
+  /** Whether what calls runs under the present term: the seat is given back when it has ended, and not before. */
+  get #isOwnWork(): boolean {
+    return currentHandle((handle) => handle === this.#term?.handle) !== undefined;
   }
 
   async #run(): Promise<void> {

@@ -20,6 +20,9 @@ import { reclaimSeat } from './reclaim-seat.js';
 /** How long a candidate waits before it tells the operator that the backend fails, if it does. */
 const PATIENCE = 30_000;
 
+/** The longest delay that Node's timers take. */
+const MAX_TIMEOUT = 2 ** 31 - 1;
+
 /** A campaign of this process, and the settings that it goes by. */
 interface Running {
   readonly campaign: Campaign;
@@ -37,6 +40,11 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   /** Name the candidates of this process, one campaign after another, by their node. */
   private readonly owners = new Map<string, Owners>();
   private isClosed = false;
+  /**
+   * Whether an application has yet to begin the campaigns that it declares.
+   * @internal
+   */
+  awaitsStart = false;
 
   private constructor(private readonly locks: LockService) {
     this.logger = new LeaderLogger(leaderElectionName(locks.options.name));
@@ -60,12 +68,16 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   }
 
   /**
-   * The campaign of this process for a name, if there is one; one that is over only if no other is.
+   * The campaign of this process for a name, if there is one: that which leads, or else one that may yet do so.
    * @internal
    */
   find(name: string): Campaign | undefined {
     const campaigns = this.campaignsFor(name);
-    return campaigns.find(({ isOver }) => !isOver) ?? campaigns[0];
+    return (
+      campaigns.find(({ isLeader }) => isLeader) ??
+      campaigns.find(({ isOver }) => !isOver) ??
+      campaigns[0]
+    );
   }
 
   /**
@@ -170,7 +182,9 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
 /** Waits for something that does not fail, and no longer than so many milliseconds. */
 async function orAfter(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  const over = new Promise<void>(
+    (resolve) => (timer = setTimeout(resolve, Math.min(ms, MAX_TIMEOUT))),
+  );
   await Promise.race([work, over]);
   clearTimeout(timer);
 }

@@ -14,7 +14,7 @@ type InstanceWrapper = Module['providers'] extends Map<unknown, infer W> ? W : n
 interface Found {
   readonly role: LeaderRole;
   readonly method: string;
-  /** None where the object is made for each request. */
+  /** None where the object is made for each request, or for each consumer. */
   readonly instance: object | undefined;
 }
 
@@ -26,7 +26,9 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
     private readonly modules: ModulesContainer,
     private readonly election: LeaderElection,
     private readonly service: string,
-  ) {}
+  ) {
+    election.awaitsStart = true;
+  }
 
   /** Refuses at boot what cannot be, before anybody stands. */
   onModuleInit(): void {
@@ -38,6 +40,7 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
   }
 
   onApplicationBootstrap(): void {
+    this.election.awaitsStart = false;
     const found = this.found();
     const listener = new LeaderListener(leaderElectionName(this.service));
     found.forEach(({ role, instance, method }) =>
@@ -78,15 +81,17 @@ export class LeaderExplorer implements OnModuleInit, OnApplicationBootstrap {
 
 /** The object, where there is one for the whole life of the application. */
 function instanceOf(wrapper: InstanceWrapper): object | undefined {
-  const instance: unknown = wrapper.isDependencyTreeStatic() ? wrapper.instance : undefined;
+  // That of a transient one was never constructed: each consumer has its own.
+  const isOne = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+  const instance: unknown = isOne ? wrapper.instance : undefined;
   return typeof instance === 'object' && instance !== null ? instance : undefined;
 }
 
 function assertCallable({ role, instance }: Found): void {
   if (instance === undefined && role.kind !== 'only') {
     throw new LockConfigError(
-      `${role.where}: its object is made for each request, and there is none to call when ${role.name} is decided. ` +
-        `Put the method on a provider of the default scope`,
+      `${role.where}: its object is made for each request, or for each that injects it, and there is none to call when ` +
+        `${role.name} is decided. Put the method on a provider of the default scope`,
     );
   }
 }

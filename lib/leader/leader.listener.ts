@@ -53,7 +53,7 @@ export class LeaderListener {
     const leave = term.enter();
     try {
       await afterwards();
-      await work();
+      await term.runUnder(work);
     } catch (error) {
       this.logger.handlerFailed(role, error);
     } finally {

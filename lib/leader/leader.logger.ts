@@ -26,9 +26,8 @@ export class LeaderLogger {
     if (reason === 'resigned') {
       this.logger.log(`${nodeId} has resigned from ${name}`);
     } else {
-      this.logger.warn(
-        `${nodeId} is no longer the leader of ${name}, and stands again: ${message}`,
-      );
+      const next = reason === 'stopped' ? '' : ', and stands again';
+      this.logger.warn(`${nodeId} is no longer the leader of ${name}${next}: ${message}`);
     }
   }
 

@@ -91,7 +91,8 @@ export class GateStatement {
 }
 
 function answerIn(rows: readonly object[]): Answer {
-  const [answer] = rows as readonly (Partial<Answer> | undefined)[];
+  // What other clients give is not checked by the compiler.
+  const [answer] = (Array.isArray(rows) ? rows : []) as (Partial<Answer> | null | undefined)[];
   if (answer?.rule === undefined || !RULES.includes(answer.rule)) {
     throw new LockConfigError(
       'The statement of the fencing gate gives one row with the column `rule`, and these are not its rows: give the rows ' +

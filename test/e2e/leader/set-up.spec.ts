@@ -4,17 +4,20 @@ import {
   type INestApplicationContext,
   Injectable,
   Logger,
+  type OnModuleInit,
   Scope,
   type Type,
 } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import {
+  currentLock,
   type DeposedChange,
   DistributedLockModule,
   getLeaderElectionToken,
   InjectLeaderElection,
   LeaderElection,
   LeaderOnly,
+  type Leadership,
   type LeaderTerm,
   LockConfigError,
   LockService,
@@ -23,6 +26,7 @@ import {
   OnElected,
 } from 'nestjs-distributed-lock';
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from 'vitest';
+import { Deferred } from '../../support/deferred.js';
 import { boot } from '../module/support.js';
 import { HTTP_ADAPTER_NAMES, request, serve } from '../../support/http.js';
 import { replica, untilLeader } from './support.js';
@@ -77,6 +81,15 @@ describe('an application is refused', () => {
     @OnElected('jobs')
     async run(): Promise<void> {}
   }
+  @Injectable({ scope: Scope.TRANSIENT })
+  class OfAConsumer {
+    @OnDeposed('jobs')
+    async run(): Promise<void> {}
+  }
+  @Injectable()
+  class Consumer {
+    constructor(readonly own: OfAConsumer) {}
+  }
 
   it.each<[string, readonly Type[], RegExp]>([
     [
@@ -98,6 +111,11 @@ describe('an application is refused', () => {
       'there is no object to call',
       [Sound, OfARequest],
       /@OnElected of OfARequest\.run: its object is made for each request/,
+    ],
+    [
+      'there are many objects to call',
+      [Sound, OfAConsumer, Consumer],
+      /@OnDeposed of OfAConsumer\.run: its object is made for each request, or for each that injects it/,
     ],
   ])('before anybody stands, where %s', async (_, providers, why) => {
     const started = replica(driver, 'one', providers);
@@ -203,6 +221,31 @@ describe('decorated methods', () => {
     await expect(service.run()).resolves.toBe('ran');
   });
 
+  it('do not stand before the application has started, and not with less than all of the options', async () => {
+    const ran: unknown[] = [];
+    @Injectable()
+    class WarmedUp implements OnModuleInit {
+      async onModuleInit(): Promise<void> {
+        ran.push(await this.run());
+        ran.push(heldKeys());
+      }
+
+      @LeaderOnly('jobs')
+      async run(): Promise<string | undefined> {
+        return 'ran';
+      }
+    }
+    @Injectable()
+    class Quick {
+      @OnElected('jobs', { ttl: '10s' })
+      elected(): void {}
+    }
+    app = await replica(driver, 'one', [WarmedUp, Quick]);
+    await untilLeader(app, 'jobs');
+    expect(ran).toEqual([undefined, []]);
+    await expect(app.get(WarmedUp).run()).resolves.toBe('ran');
+  });
+
   it('may fail, which is logged', async () => {
     @Injectable()
     class Failing {
@@ -223,6 +266,42 @@ describe('decorated methods', () => {
       '@OnElected of Failing.elected failed: cannot begin',
       '@OnDeposed of Failing.deposed failed: cannot end',
     ]);
+    expect(heldKeys()).toEqual([]);
+  });
+
+  it('may resign when they are elected, and do not wait for their own end', async () => {
+    const ended = new Deferred();
+    @Injectable()
+    class Reluctant {
+      constructor(private readonly election: LeaderElection) {}
+
+      @OnElected('jobs')
+      async elected(): Promise<void> {
+        await this.election.campaign('jobs').resign();
+        ended.resolve();
+      }
+    }
+    app = await replica(driver, 'one', [Reluctant]);
+    await ended.promise;
+    await vi.waitFor(() => expect(heldKeys()).toEqual([]));
+  });
+
+  it('may make sure that they stand no more when they are deposed, and do not wait for their own end', async () => {
+    let leadership: Leadership | undefined;
+    let lock: string | undefined;
+    @Injectable()
+    class Careful {
+      @OnDeposed('jobs')
+      async deposed(): Promise<void> {
+        await leadership?.resign();
+        lock = currentLock()?.keys[0];
+      }
+    }
+    app = await replica(driver, 'one', [Careful]);
+    await untilLeader(app, 'jobs');
+    leadership = app.get(LeaderElection).campaign('jobs');
+    await leadership.resign();
+    expect(lock).toBe('leader:jobs');
     expect(heldKeys()).toEqual([]);
   });
 

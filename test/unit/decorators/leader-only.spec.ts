@@ -120,6 +120,29 @@ describe('a method that runs on the leader only', () => {
     expect(told).toEqual(['LOCK_LOST']);
   });
 
+  it('runs where any candidate of the process leads, under the lock of that one', async () => {
+    await lead();
+    const election = LeaderElection.of(bench.locks);
+    const second = election.campaign('jobs', { nodeId: 'second' });
+    await bench.locks.forceRelease('leader:jobs');
+    await settled();
+    expect(second.isLeader).toBe(true);
+    jobs.work = async () => String(currentTerm()?.nodeId);
+    await expect(jobs.run()).resolves.toBe('second');
+  });
+
+  it('may resign, and does not wait for its own end', async () => {
+    await lead();
+    const campaign = LeaderElection.of(bench.locks).campaign('jobs');
+    jobs.work = async () => {
+      await campaign.resign();
+      return `leads: ${campaign.isLeader}, has the seat: ${bench.locked.join()}`;
+    };
+    await expect(jobs.run()).resolves.toBe('leads: false, has the seat: leader:jobs');
+    await campaign.resign();
+    expect(bench.locked).toEqual([]);
+  });
+
   it('runs to its end when the process resigns, and keeps the seat so long', async () => {
     await lead();
     const end = new Deferred<string>();

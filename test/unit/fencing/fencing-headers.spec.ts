@@ -45,6 +45,16 @@ describe('fencingHeaders', () => {
     expect(() => fencingHeaders()).toThrow(/under no lock.*give it the handle/);
   });
 
+  it.each([null, {}, 7n, { fencingToken: undefined }])(
+    'is refused for what has no token: %o',
+    (source) => {
+      expect(() => fencingHeaders(source as never)).toThrow(LockConfigError);
+      expect(() => fencingHeaders(source as never)).toThrow(
+        /has no fencing token.*give it the handle/,
+      );
+    },
+  );
+
   it('is refused for a handle that is not held any more', async () => {
     const lock = await locks.acquire('a');
     await lock.release();

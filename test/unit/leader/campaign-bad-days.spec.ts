@@ -62,6 +62,12 @@ describe('a process that stood still', () => {
     expect(signal.aborted).toBe(true);
   });
 
+  it('gives work that begins after that no signal that has yet to abort', async () => {
+    const campaign = await scene.stand();
+    scene.clock.block(LIFE);
+    expect(campaign.signal.aborted).toBe(true);
+  });
+
   it('is not made a leader by a seat that was given to it so long ago', async () => {
     scene.driver.manner.acquire = 'manual';
     const campaign = await scene.stand();
@@ -176,6 +182,7 @@ describe('when the engine stops', () => {
     await scene.clock.advance(1000);
     await stopped;
     expect(scene.story).toEqual(['elected', 'stopped']);
+    expect(warned.mock.calls).toEqual([[expect.stringMatching(/leader of jobs: .*shut down/)]]);
     expect(campaign.isOver).toBe(true);
     expect(scene.driver.inspect(KEY)).toBeNull();
   });

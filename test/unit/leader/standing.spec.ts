@@ -8,6 +8,9 @@ import type {
   CampaignOptions,
   LeadershipChange,
 } from '../../../lib/interfaces/leader-election.interface.js';
+import { LeaderElection } from '../../../lib/leader/leader-election.js';
+import { LockService } from '../../../lib/lock.service.js';
+import { watch } from '../../support/outcome.js';
 import { pass, passUntil, useVirtualTimers } from '../../support/virtual-timers.js';
 import { Candidate } from './candidates.js';
 
@@ -103,6 +106,21 @@ describe('a process that stands for election', () => {
     expect(backend.inspect('leader:jobs')).toBeNull();
     expect(election.campaign.bind(election, 'mails')).toThrow(LockClosedError);
     expect(campaign.isLeader).toBe(false);
+  });
+
+  it('gives what runs under its term all of a long time when the application shuts down', async () => {
+    const driver = new MemoryLockDriver();
+    await using locks = new LockService({ driver, drainTimeout: '30d' });
+    const election = LeaderElection.of(locks);
+    const campaign = election.stand('jobs');
+    await pass(0);
+    const leave = campaign.term!.enter();
+    const closed = watch(election.beforeApplicationShutdown());
+    await pass(60_000);
+    expect(closed.settled).toBe(false);
+    leave();
+    await pass(0);
+    expect(closed.settled).toBe(true);
   });
 
   it.each(['', ' ', 'a\nb', 5])('needs a name: %j', (name) => {
