@@ -70,6 +70,19 @@ describe('a process that stands for election', () => {
     expect(two.election.campaign('mails').isLeader).toBe(true);
   });
 
+  it('stands apart in each namespace where that is asked for at each call', async () => {
+    let tenant = 'a';
+    const driver = new MemoryLockDriver();
+    await using locks = new LockService({ driver, namespace: () => tenant });
+    await using election = LeaderElection.of(locks);
+    driver.acquire({ key: 'b:leader:jobs', owner: 'another process', ttl: 60_000 });
+    const ofFirst = election.campaign('jobs');
+    tenant = 'b';
+    const ofSecond = election.campaign('jobs');
+    await pass(0);
+    expect([ofFirst.isLeader, ofSecond.isLeader]).toEqual([true, false]);
+  });
+
   it('stands once, however often it is told to', async () => {
     const { election } = candidate('one');
     const campaign = election.campaign('jobs');
