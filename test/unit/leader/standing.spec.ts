@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryLockDriver } from '../../../lib/drivers/memory/memory-lock.driver.js';
@@ -81,6 +82,16 @@ describe('a process that stands for election', () => {
     const ofSecond = election.campaign('jobs');
     await pass(0);
     expect([ofFirst.isLeader, ofSecond.isLeader]).toEqual([true, false]);
+  });
+
+  it('is no part of the request in which it was called for', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const { election } = candidate('one');
+    election.listen('jobs', { elected: () => void seen.push(requests.getStore()) });
+    requests.run('a request', () => election.campaign('jobs'));
+    await pass(0);
+    expect(seen).toEqual([undefined]);
   });
 
   it('stands once, however often it is told to', async () => {
