@@ -44,9 +44,12 @@ export function runInFrame<T, L extends FrameLocks>(locks: L, work: (locks: L) =
   return frames.run({ locks, parent }, work, locks);
 }
 
-/** Runs `work` as if it were called from under no lock. */
+/** The async context in which the process loads its modules: no lock, and nobody's request. */
+const outside = AsyncLocalStorage.snapshot();
+
+/** Runs `work` as if nobody had called for it: under no lock, and in no request whose context would live on with it. */
 export function runOutsideFrames<T>(work: () => T): T {
-  return frames.exit(work);
+  return outside(work);
 }
 
 /** Whether the caller runs under a lock of this engine that is still held. */

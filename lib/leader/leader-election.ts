@@ -102,7 +102,9 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
   /** @internal */
   stand(name: string, options: CampaignOptions = {}): Campaign {
     const settings = this.check(name, options);
-    const id = JSON.stringify([name, settings.nodeId]);
+    // With its namespace, which may be another at each call: the leader of one tenant is not that of the next.
+    const key = this.locks.keys.one(lockKey`leader:${name}`);
+    const id = JSON.stringify([key, settings.nodeId]);
     const other = this.running.get(id);
     if (other !== undefined && !other.campaign.isOver) {
       assertSame(name, other.settings, settings, options);
@@ -111,7 +113,7 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     if (this.isClosed) {
       throw new LockClosedError(`Nobody stands for ${name}: the application is shutting down`);
     }
-    const campaign = this.start(name, settings);
+    const campaign = this.start(name, key, settings);
     this.running.set(id, { campaign, settings });
     return campaign;
   }
@@ -144,10 +146,9 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     return owners;
   }
 
-  private start(name: string, settings: CampaignSettings): Campaign {
-    const { engine, options, keys } = this.locks;
+  private start(name: string, key: string, settings: CampaignSettings): Campaign {
+    const { engine, options } = this.locks;
     const { nodeId, ttl, heartbeat, tokenPeriod } = settings;
-    const key = keys.one(lockKey`leader:${name}`);
     const owners = this.ownersOf(nodeId);
     const term: AcquireSettings = {
       ...options.defaults,

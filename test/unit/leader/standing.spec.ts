@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryLockDriver } from '../../../lib/drivers/memory/memory-lock.driver.js';
@@ -68,6 +69,29 @@ describe('a process that stands for election', () => {
     await pass(0);
     expect(one.election.campaign('mails').isLeader).toBe(false);
     expect(two.election.campaign('mails').isLeader).toBe(true);
+  });
+
+  it('stands apart in each namespace where that is asked for at each call', async () => {
+    let tenant = 'a';
+    const driver = new MemoryLockDriver();
+    await using locks = new LockService({ driver, namespace: () => tenant });
+    await using election = LeaderElection.of(locks);
+    driver.acquire({ key: 'b:leader:jobs', owner: 'another process', ttl: 60_000 });
+    const ofFirst = election.campaign('jobs');
+    tenant = 'b';
+    const ofSecond = election.campaign('jobs');
+    await pass(0);
+    expect([ofFirst.isLeader, ofSecond.isLeader]).toEqual([true, false]);
+  });
+
+  it('is no part of the request in which it was called for', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const { election } = candidate('one');
+    election.listen('jobs', { elected: () => void seen.push(requests.getStore()) });
+    requests.run('a request', () => election.campaign('jobs'));
+    await pass(0);
+    expect(seen).toEqual([undefined]);
   });
 
   it('stands once, however often it is told to', async () => {
