@@ -17,7 +17,7 @@ export function describeExpiry({ it, expect }: TestApi, fixture: DriverFixture):
     const { alice, bob } = fixture.contenders();
     await alice.granted({ ttl: SHORT });
     await bob.grantedAtLast();
-    expect((await alice.renew({ ttl: 1, shorten: true, bumpToken: 5 })).renewed).toBe(false);
+    expect((await alice.renew({ ttl: SHORT, shorten: true, bumpToken: 5 })).renewed).toBe(false);
     expect(await alice.release()).toEqual({ released: false });
     expect(await alice.release({ retainFor: 1 })).toEqual({ released: false });
     await alice.denied();
