@@ -106,7 +106,8 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
     const key = this.locks.keys.one(lockKey`leader:${name}`);
     const id = JSON.stringify([key, settings.nodeId]);
     const other = this.running.get(id);
-    if (other !== undefined && !other.campaign.isOver) {
+    // While the application shuts down, whoever asks for the leader of then is told that this is not it any more.
+    if (other !== undefined && (!other.campaign.isOver || this.isClosed)) {
       assertSame(name, other.settings, settings, options);
       return other.campaign;
     }

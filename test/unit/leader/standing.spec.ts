@@ -129,6 +129,7 @@ describe('a process that stands for election', () => {
     await passUntil(election.beforeApplicationShutdown());
     expect(backend.inspect('leader:jobs')).toBeNull();
     expect(election.campaign.bind(election, 'mails')).toThrow(LockClosedError);
+    expect(election.campaign('jobs')).toBe(campaign);
     expect(campaign.isLeader).toBe(false);
   });
 
