@@ -12,12 +12,14 @@ export type FencingHeaders = Readonly<Record<typeof FENCING_TOKEN_HEADER, string
  * The headers by which a request carries the fencing token of a lock or of a leadership; of the lock that the caller
  * runs under where none is given. Throws `LockLostError` if it is not held any more.
  */
-export function fencingHeaders(source: FencingTokenSource = lockOfCaller()): FencingHeaders {
-  (source as Partial<LockHandle> | null)?.assertHeld?.();
+export function fencingHeaders(...given: [source?: FencingTokenSource]): FencingHeaders {
+  // A source that is missing by mistake must not send the token of another lock.
+  const source = given.length === 0 ? lockOfCaller() : given[0];
+  (source as Partial<LockHandle> | null | undefined)?.assertHeld?.();
   return { [FENCING_TOKEN_HEADER]: String(tokenOf(source)) };
 }
 
-function tokenOf(source: Partial<FencingTokenSource> | null): bigint {
+function tokenOf(source: Partial<FencingTokenSource> | null | undefined): bigint {
   const token = source?.fencingToken;
   if (typeof token !== 'bigint') {
     throw new LockConfigError(

@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import type { AcquireSettings } from '../core/acquire-settings.js';
+import { systemClock, type Timer } from '../core/clock.js';
 import { Owners } from '../core/owners.js';
 import { LockClosedError } from '../errors/lock-closed.error.js';
 import { LockConfigError } from '../errors/lock-config.error.js';
@@ -19,9 +20,6 @@ import { reclaimSeat } from './reclaim-seat.js';
 
 /** How long a candidate waits before it tells the operator that the backend fails, if it does. */
 const PATIENCE = 30_000;
-
-/** The longest delay that Node's timers take. */
-const MAX_TIMEOUT = 2 ** 31 - 1;
 
 /** A campaign of this process, and the settings that it goes by. */
 interface Running {
@@ -183,12 +181,10 @@ export class LeaderElection implements BeforeApplicationShutdown, AsyncDisposabl
 
 /** Waits for something that does not fail, and no longer than so many milliseconds. */
 async function orAfter(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<void>(
-    (resolve) => (timer = setTimeout(resolve, Math.min(ms, MAX_TIMEOUT))),
-  );
+  let timer: Timer;
+  const over = new Promise<void>((resolve) => (timer = systemClock.setTimeout(resolve, ms)));
   await Promise.race([work, over]);
-  clearTimeout(timer);
+  systemClock.clearTimeout(timer!);
 }
 
 /** Whoever gives options expects them to hold. */

@@ -6,8 +6,6 @@ import type { LockError } from '../errors/lock.error.js';
 interface Candidate {
   readonly name: string;
   readonly nodeId: string;
-  /** Whether it will not stand again. */
-  readonly isOver: boolean;
 }
 
 /** Tells the operator who leads, and why nobody does. */

@@ -55,6 +55,14 @@ describe('fencingHeaders', () => {
     },
   );
 
+  it('does not take the lock of its caller for a source that is missing by mistake', async () => {
+    await locks.withLock('a', async () => {
+      expect(() => fencingHeaders(undefined)).toThrow(
+        /given undefined, which has no fencing token/,
+      );
+    });
+  });
+
   it('is refused for a handle that is not held any more', async () => {
     const lock = await locks.acquire('a');
     await lock.release();
